@@ -1,0 +1,51 @@
+# Every target sets up .venv first (tools/environment.py) and needs nothing else.
+# PYTHON may name any interpreter from 3.11 on; by default the first suitable one found.
+
+SHELL  := /bin/sh
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; exit; }; \
+	done; echo python3)
+BIN    := .venv/bin
+HTML   := _build/html/index.html
+export PYTHONHASHSEED := 0
+
+.PHONY: help book test lint unit notebooks strict lab run lock clean env
+
+help:  ## show this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
+		while IFS='|' read -r t d; do printf '  make %-10s %s\n' "$$t" "$$d"; done
+
+env:  ## make .venv from the lock (every other target does this first)
+	@$(PYTHON) tools/environment.py
+
+book: env  ## build the book as HTML and print its address
+	@$(BIN)/python tools/build_book.py
+
+test: env lint strict unit notebooks  ## everything CI checks: lint, strict build, unit tests, every notebook
+
+lint: env  ## style of the code, the tests and the notebooks
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+strict: env  ## the book again from nothing, every warning an error
+	@$(BIN)/python tools/build_book.py --strict
+
+unit: env  ## unit tests, first compiled, then (the jitted kernels) interpreted
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile tests
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m interpreted tests
+
+notebooks: env  ## run every notebook and compare what it prints with what is stored
+	@$(BIN)/python tools/check_notebooks.py
+
+lab: env  ## open the chapters in JupyterLab
+	@$(BIN)/jupyter lab --notebook-dir=. --LabApp.default_url=/lab/tree/book
+
+run: env  ## re-execute notebooks in place: make run, or make run NB=book/part/chapter.ipynb
+	@$(BIN)/python tools/run_notebooks.py $(NB)
+
+lock: env  ## write requirements.txt anew from pyproject.toml
+	@$(BIN)/uv pip compile -q pyproject.toml --universal --python-version 3.11 \
+		--fork-strategy fewest --all-extras --no-emit-index-url --upgrade \
+		--custom-compile-command "make lock" -o requirements.txt
+
+clean:  ## remove what the targets made, except .venv
+	@rm -rf _build .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,44 @@
+"""Kernel learning in which some features go unpunished.
+
+A learner here finds f = Σ λ_p φ_p + Σ c_i K(x_i, ·) and regularizes only the second sum:
+the features φ_p that you name are free.  Everything public is importable from here;
+nothing is loaded, and nothing compiled, before it is used.
+"""
+
+from importlib import import_module
+
+__version__ = "0.1.0"
+
+_EXPORTS = {
+    "kernels": [
+        "Gaussian",
+        "Kernel",
+        "Laplacian",
+        "Linear",
+        "Matern",
+        "Multiquadric",
+        "Polyharmonic",
+        "Polynomial",
+        "ThinPlate",
+    ],
+    "features": ["Constant", "Polynomials"],
+    "certificates": ["Certificate"],
+}
+_MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
+_MODULES = {*_EXPORTS, "plotting"}
+
+__all__ = sorted([*_MODULE_OF, "__version__"])
+
+
+def __getattr__(name):
+    if name in _MODULE_OF:
+        value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+        globals()[name] = value
+        return value
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *__all__, *_MODULES})

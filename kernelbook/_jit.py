@@ -1,0 +1,140 @@
+"""Numba in one place: how the library compiles, caches and uses threads.
+
+Three decisions live here, so that no other file has to think of them.
+
+**The cache is keyed to the sources.**  Numba's `cache=True` looks only at the file of
+the function itself: when a jitted function calls one from *another* file and that
+one is edited, the old machine code is used in silence.  So compiled code goes to a
+folder whose name is a hash of every source file of this package; an edit anywhere
+starts a new folder, and folders nobody has used for a month are removed.
+
+**Numba starts no threads.**  Its threading layers abort the whole process when two
+Python threads enter them (workqueue) or when a process that used them forks (GNU
+OpenMP).  Our kernels are serial and release the GIL instead, and `parallel_for`
+spreads them over Python threads, which can be nested, forked and interrupted.
+
+**Fast-math is named.**  `fastmath=True` also assumes that no NaN or infinity ever
+occurs, which turns bad data into wrong answers.  `FAST` allows only the rewrites a
+numerical analyst would: reassociation, fused multiply-add, and no care for signed
+zeros.
+"""
+
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import numba
+import platformdirs
+from threadpoolctl import threadpool_limits
+
+__all__ = ["FAST", "jit", "n_threads", "parallel_for"]
+
+FAST = frozenset({"reassoc", "contract", "nsz", "arcp"})
+"""Allowed rewrites for reductions; NaN and infinity keep their meaning."""
+
+_MONTH = 30 * 24 * 3600.0
+
+
+def source_hash(package: Path = Path(__file__).parent) -> str:
+    """A hash of every Python source below `package`: any edit changes it."""
+    h = hashlib.sha256(numba.__version__.encode())
+    for path in sorted(package.rglob("*.py")):
+        h.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
+    return h.hexdigest()[:16]
+
+
+@cache
+def cache_folder() -> str | None:
+    """The folder for this state of the sources, or None where nothing can be written."""
+    base = numba.config.CACHE_DIR or platformdirs.user_cache_dir("kernelbook", appauthor=False)
+    root = Path(base) / "kernelbook-numba"
+    folder = root / source_hash()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        os.utime(folder)
+        _drop_stale(root, keep=folder)
+    except OSError:
+        return None
+    return str(folder) if os.access(folder, os.W_OK) else None
+
+
+def _drop_stale(root: Path, keep: Path) -> None:
+    for other in root.iterdir():
+        if other != keep and time.time() - other.stat().st_mtime > _MONTH:
+            shutil.rmtree(other, ignore_errors=True)
+
+
+@contextmanager
+def _our_cache_folder(folder: str):
+    """Numba reads its cache folder when a function is decorated; change it only then."""
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = folder
+    try:
+        yield
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+def jit(function: Callable | None = None, *, fast: bool = False, inline: str = "never"):
+    """Compile on first call, keep the result on disk, release the GIL.
+
+    Parameters
+    ----------
+    function : callable
+        A function of arrays and numbers.
+    fast : bool
+        Allow the rewrites in `FAST`: for reductions over long arrays.
+    inline : {"never", "always"}
+        Passed to Numba.
+    """
+    if function is None:
+        return lambda f: jit(f, fast=fast, inline=inline)
+    options = {
+        "nogil": True,
+        # Division by zero gives inf as NumPy does: the check would keep loops from vectorizing.
+        "error_model": "numpy",
+        "fastmath": set(FAST) if fast else False,
+        "inline": inline,
+    }
+    folder = cache_folder()
+    if folder is None:
+        return numba.njit(function, **options)
+    with _our_cache_folder(folder):
+        return numba.njit(function, cache=True, **options)
+
+
+def n_threads() -> int:
+    """How many threads `parallel_for` uses.
+
+    The cores this process may run on, or less when NUMBA_NUM_THREADS or
+    OMP_NUM_THREADS says so (joblib sets both to one inside its workers).
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    asked = (os.environ.get(v, "") for v in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS"))
+    return max(1, min([cores, *(int(v) for v in asked if v.isdigit() and int(v) > 0)]))
+
+
+def parallel_for(task: Callable[[int], None], count: int | Iterable[int]) -> None:
+    """Call `task(i)` for every i, on several threads, with BLAS held to one thread each.
+
+    The tasks must write to disjoint places and spend their time without the GIL (jitted
+    code, BLAS, NumPy).  The first exception of a task is raised here.
+    """
+    indices = range(count) if isinstance(count, int) else list(count)
+    workers = min(n_threads(), len(indices))
+    if workers <= 1:
+        for i in indices:
+            task(i)
+        return
+    with (
+        threadpool_limits(limits=1, user_api="blas"),
+        ThreadPoolExecutor(max_workers=workers) as pool,
+    ):
+        for done in pool.map(task, indices):
+            del done

@@ -1,0 +1,85 @@
+"""What a fitted learner can prove about itself.
+
+Every learner of this library minimizes a convex function p over f = Σ λ_p φ_p + Σ c_i K(x_i, ·).
+Its Lagrangian dual is a function d of the kernel coefficients, to be maximized over a set that
+contains the equations Pᵀc = 0, one for each free feature.  Weak duality says
+
+    d(c)  ≤  p* ≤  p(f)        for every f and every *feasible* c,
+
+so the gap p(f) − d(c) bounds how far f is from the optimum, whatever algorithm produced it.
+The word *feasible* matters: with Pᵀc ≠ 0 the difference can be negative and proves nothing, so
+solvers move c into the feasible set first and only then compute `dual`.
+
+References
+----------
+Boyd & Vandenberghe, *Convex Optimization*, chapter 5.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+__all__ = ["Certificate"]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Objective, duality gap and residuals of one fit.
+
+    Attributes
+    ----------
+    primal : float
+        The objective at the fitted function.
+    dual : float
+        The dual objective at an exactly feasible point; never above the true minimum.
+    constraint : float
+        ‖Pᵀc‖ of the kernel coefficients that are kept, relative to Σ|P_ip c_i|.
+    kkt : float
+        The largest violation of an optimality condition, in the units of the learner's `tol`.
+    parts : tuple of Certificate
+        When several problems were solved (outputs, classes, pairs of classes), one for each, in
+        their order.  The fields above then describe the joint problem: sums of `primal` and
+        `dual`, the largest `constraint` and `kkt`.
+    """
+
+    primal: float
+    dual: float
+    constraint: float
+    kkt: float
+    parts: tuple["Certificate", ...] = field(default=(), repr=False)
+
+    @property
+    def gap(self) -> float:
+        """primal − dual: an upper bound on the distance from the optimal objective."""
+        return self.primal - self.dual
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap in units of the objective."""
+        scale = max(abs(self.primal), abs(self.dual))
+        return self.gap / scale if scale > 0 else 0.0
+
+    @classmethod
+    def joint(cls, parts) -> "Certificate":
+        """The certificate of several independent problems; of one problem, that one itself."""
+        parts = tuple(parts)
+        if len(parts) == 1:
+            return parts[0]
+        return cls(
+            primal=float(np.sum([p.primal for p in parts])),
+            dual=float(np.sum([p.dual for p in parts])),
+            constraint=max(p.constraint for p in parts),
+            kkt=max(p.kkt for p in parts),
+            parts=parts,
+        )
+
+    def __str__(self) -> str:
+        rows = [
+            ("primal", f"{self.primal:.10g}"),
+            ("dual", f"{self.dual:.10g}"),
+            ("gap", f"{self.gap:.1e}  ({self.relative_gap:.1e} relative)"),
+            ("constraint", f"{self.constraint:.1e}"),
+            ("kkt", f"{self.kkt:.1e}"),
+        ]
+        head = f"certificate of {len(self.parts)} problems" if self.parts else "certificate"
+        return "\n".join([head, *(f"  {name:<11}{value}" for name, value in rows)])

@@ -1,0 +1,129 @@
+"""What all learners share: from what a user passes to (Gram matrix, P, y, w), and back to f.
+
+The estimators contain no mathematics.  They check the input, evaluate the kernel and the
+features, hand arrays to a solver, and keep its arrays as fitted attributes.  The part of this
+that does not depend on the loss is here.
+
+With `kernel="precomputed"`, X is the Gram matrix itself (m×m in `fit`, n×m in `predict`), and the
+feature matrix is passed beside it as `P`, in `fit` and in `predict`, unless the features are
+`None` or `"constant"`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from kernelbook.features import as_features, check_feature_matrix, evaluate
+from kernelbook.kernels import Kernel, as_kernel
+
+__all__ = ["FreeFeatureEstimator", "Sample"]
+
+
+@dataclass
+class Sample:
+    """The training sample as the solvers want it; rows of zero weight are gone."""
+
+    X: np.ndarray
+    y: np.ndarray
+    w: np.ndarray
+    P: np.ndarray
+    kept: np.ndarray
+
+
+class FreeFeatureEstimator(BaseEstimator):
+    """Base of every learner f = Σ λ_p φ_p + Σ c_i K(x_i, ·) with parameters kernel and features."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._precomputed
+        # The Gaussian, which None stands for, needs dense rows.
+        tags.input_tags.sparse = isinstance(self.kernel, Kernel) and self.kernel.accepts_sparse
+        return tags
+
+    @property
+    def _precomputed(self):
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def _accept_sparse(self):
+        return "csr" if self.__sklearn_tags__().input_tags.sparse else False
+
+    def _sample(self, X, y, sample_weight=None, P=None, **check_y) -> Sample:
+        """Validate, drop absent rows, fit `kernel_` and `features_`, evaluate P."""
+        raw = X
+        X, y = validate_data(
+            self, X, y, dtype=np.float64, accept_sparse=self._accept_sparse(), **check_y
+        )
+        m = X.shape[0]
+        if self._precomputed and X.shape[1] != m:
+            raise ValueError(
+                f"kernel='precomputed' needs a square Gram matrix in fit, not one of shape {X.shape}."
+            )
+        w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        kept = np.flatnonzero(w > 0)
+        if kept.size == 0:
+            raise ValueError("sample_weight is zero for every sample; at least one must be positive.")
+        # A data frame reaches the features as it is: they may select columns by name.
+        given = raw if hasattr(raw, "iloc") else X
+        if kept.size < m:
+            X, y, w = X[kept], y[kept], w[kept]
+            given = given.iloc[kept] if hasattr(given, "iloc") else X
+            P = None if P is None else np.asarray(P)[kept]
+        if self._precomputed:
+            X = X[:, kept] if kept.size < m else X
+        else:
+            self.kernel_ = as_kernel(self.kernel, X.shape[1])
+        P = self._fit_features(given, y, P, kept.size)
+        return Sample(X, y, w, P, kept)
+
+    def _fit_features(self, X, y, P, m):
+        if P is not None:
+            if not self._precomputed:
+                raise ValueError("P is taken only with kernel='precomputed'; use features instead.")
+            self.features_ = None
+            return check_feature_matrix(P, m, "P")
+        if self._precomputed and not (
+            self.features is None or isinstance(self.features, str)
+        ):
+            raise ValueError(
+                f"kernel='precomputed' cannot evaluate features={self.features!r}: X is a Gram "
+                "matrix.  Pass the feature matrix itself: fit(G, y, P=...), predict(G, P=...)."
+            )
+        self.features_ = as_features(self.features).fit(X, y)
+        return evaluate(self.features_, X)
+
+    def _gram(self, X):
+        """The Gram matrix of the training sample; may be the caller's own array: do not write."""
+        return X if self._precomputed else self.kernel_(X)
+
+    def _remember(self, sample: Sample, rows=slice(None)):
+        """Keep what `_evaluate` needs: the centres x_i, i in `rows`, of the kernel expansion."""
+        if self._precomputed:
+            self._columns = sample.kept[rows]
+        else:
+            self._centers = sample.X[rows]
+
+    def _evaluate(self, X, dual_coef, coef, P=None):
+        """f(X) = K(X, centres) dual_coef + P(X) coef."""
+        check_is_fitted(self)
+        raw = X
+        X = validate_data(
+            self, X, reset=False, dtype=np.float64, accept_sparse=self._accept_sparse()
+        )
+        given = raw if hasattr(raw, "iloc") else X
+        return self._kernel_part(X, dual_coef) + self._features_at(given, P) @ coef
+
+    def _kernel_part(self, X, dual_coef):
+        if self._precomputed:
+            return X[:, self._columns] @ dual_coef
+        return self.kernel_.matvec(X, self._centers, dual_coef)
+
+    def _features_at(self, X, P=None):
+        if self.features_ is None:
+            if P is None:
+                raise ValueError("this learner was fitted with P=...; predict needs P=... too.")
+            return check_feature_matrix(P, X.shape[0], "P")
+        if P is not None:
+            raise ValueError("P is taken only by learners that were fitted with P=...")
+        return evaluate(self.features_, X)

@@ -1,0 +1,246 @@
+"""Predefined features: the functions φ_1 … φ_ℓ that a learner may use for free.
+
+A feature map is anything that turns m points into an m×ℓ matrix P, P_ip = φ_p(x_i):
+
+- a scikit-learn transformer (`fit`/`transform`), used as it is;
+- a callable `X -> (m, ℓ)` array;
+- `"constant"`, the bias of the classical support vector machine;
+- `None`, no free feature at all.
+
+What a learner finds depends only on the *span* H₀ of the features: an invertible change
+φ → φA changes λ → A⁻¹λ and leaves the function alone (the book's chapter on anchor
+invariance).  So a map is free to scale its features for the sake of the arithmetic, and
+`Polynomials` does.
+
+On a sample the features may be linearly dependent although they are independent as
+functions (two class indicators that never fire in the training set are both zero).
+Then λ is not unique; `feature_range` reduces P to its range and fixes one λ.
+"""
+
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+
+import numpy as np
+from scipy import linalg, sparse
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+__all__ = ["Constant", "FeatureRange", "Polynomials", "as_features", "evaluate", "feature_range"]
+
+
+class Constant(TransformerMixin, BaseEstimator):
+    """The single feature φ(x) = 1: the bias term of the standard support vector machine."""
+
+    def fit(self, X, y=None):
+        validate_data(self, X, accept_sparse=True, skip_check_array=_is_frame(X))
+        self.fitted_ = True
+        return self
+
+    def transform(self, X):
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, accept_sparse=True, dtype="numeric")
+        return np.ones((X.shape[0], 1))
+
+    def get_feature_names_out(self, input_features=None):
+        return np.asarray(["1"], dtype=object)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class Polynomials(TransformerMixin, BaseEstimator):
+    """All monomials of total degree ≤ `degree`, the constant included.
+
+    Parameters
+    ----------
+    degree : int
+        0 gives the constant, 1 adds the coordinates, 2 their squares and products, …
+    scaled : bool
+        Evaluate the monomials in coordinates shifted and scaled so that the training data fill
+        [−1, 1]: the span is the same and the matrix far better conditioned.  Set it to False
+        when the coefficients are to be read as those of 1, x, x², …
+
+    Attributes
+    ----------
+    powers_ : (ℓ, d) array
+        The exponents of each monomial, by degree, then lexicographically.
+    center_, half_range_ : (d,) arrays
+        The scaled coordinate is (x − center_) / half_range_.
+    """
+
+    def __init__(self, degree=1, scaled=True):
+        self.degree = degree
+        self.scaled = scaled
+
+    def fit(self, X, y=None):
+        if not (isinstance(self.degree, (int, np.integer)) and self.degree >= 0):
+            raise ValueError(f"degree must be an integer ≥ 0, not {self.degree!r}.")
+        X = validate_data(self, X, dtype=np.float64)
+        d = X.shape[1]
+        self.powers_ = np.array(
+            [
+                np.bincount(chosen, minlength=d)
+                for total in range(self.degree + 1)
+                for chosen in combinations_with_replacement(range(d), total)
+            ],
+            dtype=np.intp,
+        ).reshape(-1, d)
+        low, high = X.min(axis=0), X.max(axis=0)
+        # Halve before subtracting: the range of data near 1e308 would overflow.
+        self.center_ = low / 2 + high / 2 if self.scaled else np.zeros(d)
+        half = high / 2 - low / 2 if self.scaled else np.ones(d)
+        self.half_range_ = np.where(half > 0, half, 1.0)
+        return self
+
+    def transform(self, X):
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        U = (X - self.center_) / self.half_range_
+        P = np.ones((len(X), len(self.powers_)))
+        for column, powers in zip(P.T, self.powers_, strict=True):
+            for j in np.flatnonzero(powers):
+                column *= U[:, j] ** powers[j]
+        return P
+
+    def get_feature_names_out(self, input_features=None):
+        check_is_fitted(self)
+        names = [f"x{j}" for j in range(self.n_features_in_)]
+        names = list(getattr(self, "feature_names_in_", names))
+        return np.asarray([_monomial(names, powers) for powers in self.powers_], dtype=object)
+
+
+def _monomial(names, powers):
+    factors = [
+        name if power == 1 else f"{name}^{power}"
+        for name, power in zip(names, powers, strict=True)
+        if power
+    ]
+    return " ".join(factors) or "1"
+
+
+class NoFeatures(TransformerMixin, BaseEstimator):
+    """No feature: P has no columns, and all of f is regularized."""
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return np.empty((X.shape[0], 0))
+
+
+class FunctionFeatures(TransformerMixin, BaseEstimator):
+    """A plain function `X -> (m, ℓ)` as a feature map."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return self.function(X)
+
+
+def _is_frame(X):
+    return hasattr(X, "iloc")
+
+
+def as_features(features):
+    """A fresh, unfitted feature map for anything a user may pass as `features`."""
+    if features is None:
+        return NoFeatures()
+    if isinstance(features, str):
+        if features == "constant":
+            return Constant()
+        raise ValueError(
+            f"features={features!r} is not known; pass 'constant', None, a scikit-learn "
+            "transformer, or a function of X that returns an (m, ℓ) array."
+        )
+    if hasattr(features, "fit") and hasattr(features, "transform"):
+        return clone(features)
+    if callable(features):
+        return FunctionFeatures(features)
+    raise TypeError(
+        f"features={features!r} is neither 'constant', None, a transformer with fit and "
+        "transform, nor a function of X."
+    )
+
+
+def evaluate(features, X) -> np.ndarray:
+    """The matrix P of a fitted feature map at X, dense, float64 and checked."""
+    P = features.transform(X)
+    if sparse.issparse(P):
+        P = P.toarray()
+    return check_feature_matrix(P, X.shape[0], "features(X)")
+
+
+def check_feature_matrix(P, n_rows, name) -> np.ndarray:
+    """P as a finite float64 matrix with `n_rows` rows, or an error that names it."""
+    P = np.asarray(P, dtype=np.float64)
+    if P.ndim != 2 or P.shape[0] != n_rows:
+        raise ValueError(
+            f"{name} has shape {P.shape}; it must be a matrix with one row for each of the "
+            f"{n_rows} samples and one column a feature."
+        )
+    if not np.isfinite(P).all():
+        row, column = np.argwhere(~np.isfinite(P))[0]
+        raise ValueError(
+            f"{name} is {P[row, column]} at sample {row}, feature {column}; "
+            "features must be finite."
+        )
+    return np.ascontiguousarray(P)
+
+
+@dataclass(frozen=True)
+class FeatureRange:
+    """An orthonormal basis of the range of √D P, and the way back to λ.
+
+    Attributes
+    ----------
+    Q : (m, r) array
+        Orthonormal columns spanning the range of √D P, D = diag(weights).
+    T : (ℓ, r) array
+        √D P T = Q, so λ = Tν is the coefficient vector with √D Pλ = Qν.
+    """
+
+    Q: np.ndarray
+    T: np.ndarray
+
+    @property
+    def rank(self) -> int:
+        return self.Q.shape[1]
+
+
+def feature_range(P, weights=None, rtol=None) -> FeatureRange:
+    """Reduce a feature matrix to its numerical range on the sample.
+
+    With rank P < ℓ many λ give the same values Pλ on the sample, and off the sample they may
+    differ.  One rule decides: the λ of least Euclidean norm once every column of P has been
+    scaled to largest entry one.  It does not depend on the order or the units of the features,
+    and a feature that is zero on the sample gets the coefficient zero.
+
+    Parameters
+    ----------
+    P : (m, ℓ) array
+    weights : (m,) array, optional
+        Positive sample weights.
+    rtol : float, optional
+        Singular values below rtol times the largest count as zero; max(m, ℓ)·ε by default.
+    """
+    m, l = P.shape
+    size = np.abs(P).max(axis=0, initial=0.0)
+    size[size == 0] = 1.0
+    scaled = P / size
+    if weights is not None:
+        scaled = scaled * np.sqrt(weights / weights.max())[:, None]
+    if l == 0:
+        return FeatureRange(np.empty((m, 0)), np.empty((0, 0)))
+    U, s, Vt = linalg.svd(scaled, full_matrices=False)
+    rtol = max(m, l) * np.finfo(float).eps if rtol is None else rtol
+    r = int(np.sum(s > rtol * s[0])) if s[0] > 0 else 0
+    T = (Vt[:r].T / s[:r]) / size[:, None]
+    if weights is not None:
+        T = T / np.sqrt(weights.max())
+    return FeatureRange(np.ascontiguousarray(U[:, :r]), T)
