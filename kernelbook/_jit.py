@@ -115,7 +115,9 @@ def n_threads() -> int:
     The cores this process may run on, or less when NUMBA_NUM_THREADS or
     OMP_NUM_THREADS says so (joblib sets both to one inside its workers).
     """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
     asked = (os.environ.get(v, "") for v in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS"))
     return max(1, min([cores, *(int(v) for v in asked if v.isdigit() and int(v) > 0)]))
 

@@ -35,7 +35,11 @@ def digest():
 def run(command, sentence):
     """Run quietly; on failure show what the command said, then the sentence."""
     process = subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
+        command,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
     )
     said = process.communicate()[0].decode("utf-8", "replace")
     if process.returncode:
@@ -66,7 +70,7 @@ def main():
     sys.stdout.flush()
     run(
         [sys.executable, "-m", "venv", "--clear", VENV],
-        "could not create .venv; on Debian and Ubuntu install the package python3-venv and try again.",
+        "could not create .venv; on Debian and Ubuntu install python3-venv, then try again.",
     )
     reach = "; check that the package index can be reached, then run the same command again."
     # uv installs the lock in seconds where pip needs minutes; pip fetches uv.

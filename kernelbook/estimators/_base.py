@@ -63,7 +63,9 @@ class FreeFeatureEstimator(BaseEstimator):
         w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         kept = np.flatnonzero(w > 0)
         if kept.size == 0:
-            raise ValueError("sample_weight is zero for every sample; at least one must be positive.")
+            raise ValueError(
+                "sample_weight is zero for every sample; at least one must be positive."
+            )
         # A data frame reaches the features as it is: they may select columns by name.
         given = raw if hasattr(raw, "iloc") else X
         if kept.size < m:
@@ -83,9 +85,7 @@ class FreeFeatureEstimator(BaseEstimator):
                 raise ValueError("P is taken only with kernel='precomputed'; use features instead.")
             self.features_ = None
             return check_feature_matrix(P, m, "P")
-        if self._precomputed and not (
-            self.features is None or isinstance(self.features, str)
-        ):
+        if self._precomputed and not (self.features is None or isinstance(self.features, str)):
             raise ValueError(
                 f"kernel='precomputed' cannot evaluate features={self.features!r}: X is a Gram "
                 "matrix.  Pass the feature matrix itself: fit(G, y, P=...), predict(G, P=...)."

@@ -1,0 +1,54 @@
+"""Run every notebook and compare what it prints with what is stored (nbval), after checking that
+there is something to compare.
+
+nbval skips a cell that was never executed: a notebook without outputs would pass and prove nothing.
+So the stored notebook itself is checked first.  Exit status 0 means that every code cell of every
+notebook ran and printed exactly the committed text.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+
+sys.path.insert(0, str(Path(__file__).parent))
+from run_notebooks import ROOT, notebooks
+
+
+def complaints(path):
+    """What is wrong with a stored notebook before anything is run."""
+    notebook = nbformat.read(path, as_version=4)
+    code = [c for c in notebook.cells if c.cell_type == "code" and c.source.strip()]
+    for number, cell in enumerate(code, 1):
+        where = f"{path}: code cell {number}"
+        tags = cell.metadata.get("tags", [])
+        if cell.execution_count is None:
+            yield f"{where} has never been executed; use `make run`"
+        elif cell.execution_count != number:
+            yield f"{where} was executed out of order; use `make run`"
+        if any(o.output_type == "error" for o in cell.outputs) and "raises-exception" not in tags:
+            yield f"{where} stores an error"
+        if {"nbval-skip", "nbval-ignore-output", "skip-execution"} & set(tags):
+            yield f"{where} is tagged to escape the check: {tags}"
+        if any("image/png" in o.get("data", {}) for o in cell.outputs):
+            if not cell.metadata.get("mystnb", {}).get("image", {}).get("alt"):
+                yield f"{where} draws a figure without alt text"
+
+
+def main(arguments):
+    paths = [Path(a).resolve() for a in arguments] or notebooks()
+    found = [line for path in paths for line in complaints(path)]
+    if found:
+        sys.exit("\n".join(found))
+    nbval = [
+        *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(ROOT)),
+        *("--nbval", "--nbval-current-env", "--nbval-cell-timeout", "300"),
+        *("--nbval-sanitize-with", str(ROOT / "tools" / "nbval_sanitize.cfg")),
+        *(["-n", "2", "--dist", "loadfile"] if len(paths) > 1 else []),
+    ]
+    return subprocess.run([*nbval, *map(str, paths)], cwd=ROOT, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
