@@ -23,7 +23,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 from scipy import linalg, sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 __all__ = ["Constant", "FeatureRange", "Polynomials", "as_features", "evaluate", "feature_range"]
 
@@ -32,17 +32,25 @@ class Constant(TransformerMixin, BaseEstimator):
     """The single feature φ(x) = 1: the bias term of the standard support vector machine."""
 
     def fit(self, X, y=None):
-        validate_data(self, X, accept_sparse=True, skip_check_array=_is_frame(X))
-        self.fitted_ = True
+        self._rows(X, reset=True)
         return self
 
     def transform(self, X):
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse=True, dtype="numeric")
-        return np.ones((X.shape[0], 1))
+        return np.ones((self._rows(X, reset=False), 1))
+
+    def _rows(self, X, reset):
+        # A data frame may hold words: 1 is 1 whatever the point.
+        options = {"skip_check_array": True} if _is_frame(X) else {"accept_sparse": True}
+        return validate_data(self, X, reset=reset, **options).shape[0]
 
     def get_feature_names_out(self, input_features=None):
+        check_is_fitted(self)
+        _check_feature_names_in(self, input_features)
         return np.asarray(["1"], dtype=object)
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "n_features_in_")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -106,8 +114,7 @@ class Polynomials(TransformerMixin, BaseEstimator):
 
     def get_feature_names_out(self, input_features=None):
         check_is_fitted(self)
-        names = [f"x{j}" for j in range(self.n_features_in_)]
-        names = list(getattr(self, "feature_names_in_", names))
+        names = _check_feature_names_in(self, input_features)
         return np.asarray([_monomial(names, powers) for powers in self.powers_], dtype=object)
 
 
@@ -178,6 +185,8 @@ def evaluate(features, X) -> np.ndarray:
 
 def check_feature_matrix(P, n_rows, name) -> np.ndarray:
     """P as a finite float64 matrix with `n_rows` rows, or an error that names it."""
+    if np.iscomplexobj(P):
+        raise ValueError(f"{name} is complex; features must be real.")
     P = np.asarray(P, dtype=np.float64)
     if P.ndim != 2 or P.shape[0] != n_rows:
         raise ValueError(
@@ -231,7 +240,8 @@ def feature_range(P, weights=None, rtol=None) -> FeatureRange:
     """
     m, l = P.shape
     size = np.abs(P).max(axis=0, initial=0.0)
-    size[size == 0] = 1.0
+    absent = size == 0
+    size[absent] = 1.0
     scaled = P / size
     if weights is not None:
         scaled = scaled * np.sqrt(weights / weights.max())[:, None]
@@ -241,6 +251,7 @@ def feature_range(P, weights=None, rtol=None) -> FeatureRange:
     rtol = max(m, l) * np.finfo(float).eps if rtol is None else rtol
     r = int(np.sum(s > rtol * s[0])) if s[0] > 0 else 0
     T = (Vt[:r].T / s[:r]) / size[:, None]
+    T[absent] = 0.0  # exactly, not up to rounding: off the sample the feature may be large
     if weights is not None:
         T = T / np.sqrt(weights.max())
     return FeatureRange(np.ascontiguousarray(U[:, :r]), T)
