@@ -22,6 +22,7 @@ zeros.
 import hashlib
 import os
 import shutil
+import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -31,7 +32,7 @@ from pathlib import Path
 
 import numba
 import platformdirs
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 __all__ = ["FAST", "jit", "n_threads", "parallel_for"]
 
@@ -122,6 +123,41 @@ def n_threads() -> int:
     return max(1, min([cores, *(int(v) for v in asked if v.isdigit() and int(v) > 0)]))
 
 
+class _SerialBLAS:
+    """Hold BLAS to one thread while at least one caller is inside.
+
+    The limit belongs to the whole process, so callers on several threads must share it: were each
+    to save and restore it alone, the last one out would restore what another had set.
+    """
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._limit = None
+
+    def __enter__(self):
+        with self._lock:
+            self._inside += 1
+            if self._inside == 1:
+                self._limit = _controller().limit(limits=1, user_api="blas")
+
+    def __exit__(self, *exception):
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limit.restore_original_limits()
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    import scipy.linalg  # noqa: F401  NumPy and SciPy each bring a BLAS; both must be found
+
+    return ThreadpoolController()
+
+
+_serial_blas = _SerialBLAS()
+
+
 def parallel_for(task: Callable[[int], None], count: int | Iterable[int]) -> None:
     """Call `task(i)` for every i, on several threads, with BLAS held to one thread each.
 
@@ -134,9 +170,6 @@ def parallel_for(task: Callable[[int], None], count: int | Iterable[int]) -> Non
         for i in indices:
             task(i)
         return
-    with (
-        threadpool_limits(limits=1, user_api="blas"),
-        ThreadPoolExecutor(max_workers=workers) as pool,
-    ):
-        for done in pool.map(task, indices):
-            del done
+    with _serial_blas, ThreadPoolExecutor(max_workers=workers) as pool:
+        for done in [pool.submit(task, i) for i in indices]:
+            done.result()

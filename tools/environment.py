@@ -16,6 +16,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 VENV = os.path.join(ROOT, ".venv")
 PYTHON = os.path.join(VENV, "bin", "python")
 STAMP = os.path.join(VENV, "kernelbook-lock.sha256")
+# Is the environment's interpreter alive, and the one we were asked to use?
+SAME = "import sys; sys.exit(sys.version_info[:2] != (%d, %d))" % sys.version_info[:2]
 
 
 def stop(sentence):
@@ -68,8 +70,9 @@ def main():
                 return
     print("Setting up .venv from requirements.txt (a minute or two, once) ...")
     sys.stdout.flush()
+    usable = os.path.exists(PYTHON) and subprocess.call([PYTHON, "-c", SAME]) == 0
     run(
-        [sys.executable, "-m", "venv", "--clear", VENV],
+        [sys.executable, "-m", "venv", VENV] + ["--clear"] * (not usable),
         "could not create .venv; on Debian and Ubuntu install python3-venv, then try again.",
     )
     reach = "; check that the package index can be reached, then run the same command again."

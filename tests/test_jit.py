@@ -1,0 +1,183 @@
+"""The compilation policy: caches that are never stale, threads that cannot abort, lazy imports."""
+
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kernelbook
+from kernelbook import _jit
+
+
+def run(code, cwd=None, **environment):
+    import os
+
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        cwd=cwd,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def test_an_edited_callee_in_another_file_is_never_stale(tmp_path):
+    package = tmp_path / "pkg"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    shutil.copy(_jit.__file__, package / "_jit.py")
+    callee = "from pkg._jit import jit\n\n\n@jit\ndef callee(x):\n    return x + {}\n"
+    (package / "callee.py").write_text(callee.format(1))
+    (package / "caller.py").write_text(
+        "from pkg._jit import jit\nfrom pkg.callee import callee\n\n\n"
+        "@jit\ndef caller(x):\n    return callee(x)\n"
+    )
+    program = "from pkg.caller import caller; print(caller(1), len(caller.stats.cache_hits))"
+
+    def answer():
+        done = run(program, cwd=tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split()
+
+    assert answer() == ["2", "0"]
+    assert answer() == ["2", "1"], "the second process should have used the cache"
+    (package / "callee.py").write_text(callee.format(2))
+    assert answer() == ["3", "0"]
+
+
+def test_the_cache_folder_is_ours_alone():
+    """Other packages' functions must not be cached in our folder."""
+    import numba
+
+    before = numba.config.CACHE_DIR
+
+    @_jit.jit
+    def f(x):
+        return x
+
+    assert numba.config.CACHE_DIR == before
+
+
+def test_an_unwritable_cache_means_no_cache_not_an_error(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("a file where a folder should be")
+    done = run(
+        "from kernelbook._jit import cache_folder, jit\n"
+        "@jit\ndef f(x):\n    return x + 1\n"
+        "print(cache_folder(), f(1))",
+        NUMBA_CACHE_DIR=str(blocked),
+    )
+    assert done.stdout.split() == ["None", "2"], done.stderr
+
+
+def test_old_cache_folders_are_removed_and_fresh_ones_kept(tmp_path):
+    import os
+
+    keep, fresh, old = (tmp_path / name for name in ("keep", "fresh", "old"))
+    for folder in (keep, fresh, old):
+        folder.mkdir()
+    os.utime(old, (0, 0))
+    _jit._drop_stale(tmp_path, keep)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["fresh", "keep"]
+
+
+def test_import_loads_and_compiles_nothing():
+    done = run(
+        "import sys, kernelbook\n"
+        "heavy = {'numba', 'scipy', 'sklearn', 'matplotlib', 'numpy'} & set(sys.modules)\n"
+        "print(sorted(heavy))"
+    )
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_every_public_name_imports():
+    for name in kernelbook.__all__:
+        assert getattr(kernelbook, name) is not None
+    assert set(kernelbook.__all__) <= set(dir(kernelbook))
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = kernelbook.no_such_name
+
+
+def test_only_the_policy_file_imports_numba():
+    package = Path(kernelbook.__file__).parent
+    for path in package.rglob("*.py"):
+        if path.name != "_jit.py":
+            assert "import numba" not in path.read_text(), path
+            assert "from numba" not in path.read_text(), path
+
+
+THREADS = """
+import os, sys, threading
+import numpy as np
+from kernelbook._jit import _serial_blas, jit, parallel_for
+from threadpoolctl import threadpool_info
+
+@jit
+def fill(row, value):
+    for j in range(row.size):
+        row[j] = value
+
+def blas_threads():
+    return [d["num_threads"] for d in threadpool_info() if d["user_api"] == "blas"]
+
+def work():
+    out = np.zeros((64, 500))
+    def nested(i):
+        parallel_for(lambda j: fill(out[8 * i + j], 8.0 * i + j), 8)
+    for _ in range(20):
+        parallel_for(nested, 8)
+    assert (out == np.arange(64)[:, None]).all()
+
+import scipy.linalg
+before = blas_threads()
+threads = [threading.Thread(target=work) for _ in range(4)]
+[t.start() for t in threads]; [t.join() for t in threads]
+assert blas_threads() == before, (blas_threads(), before)
+child = os.fork()
+if child == 0:
+    work()
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+print("done")
+"""
+
+
+def test_threads_that_nest_and_fork_do_not_abort(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(THREADS)
+    done = subprocess.run(
+        [sys.executable, str(program)], capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.stdout.strip() == "done", done.stderr
+
+
+def test_parallel_for_raises_what_a_task_raised():
+    def task(i):
+        if i == 3:
+            raise KeyError("three")
+
+    with pytest.raises(KeyError, match="three"):
+        _jit.parallel_for(task, 8)
+
+
+def test_joblib_workers_stay_serial(monkeypatch):
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
+    assert _jit.n_threads() == 1
+
+
+@pytest.mark.interpreted
+def test_named_fast_math_keeps_nan():
+    @_jit.jit(fast=True)
+    def total(x):
+        s = 0.0
+        for v in x:
+            s += v
+        return s
+
+    assert np.isnan(total(np.array([1.0, np.nan, 2.0])))
+    assert total(np.array([1.0, np.inf])) == np.inf

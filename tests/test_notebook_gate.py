@@ -1,0 +1,140 @@
+"""The notebook check bites: what must fail, fails."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tools"))
+import check_notebooks  # noqa: E402
+import run_notebooks  # noqa: E402
+
+CHAPTERS = [p for p in run_notebooks.notebooks() if p.is_relative_to(ROOT / "book")]
+
+
+def check(path):
+    return subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "check_notebooks.py"), str(path)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+@pytest.fixture
+def chapter(tmp_path):
+    """A shortened copy of a real chapter: its cells up to the first two that print a number."""
+    notebook = nbformat.read(CHAPTERS[0], as_version=4)
+    printed = [
+        i
+        for i, cell in enumerate(notebook.cells)
+        if any(any(ch.isdigit() for ch in text) for text in texts(cell))
+    ]
+    notebook.cells = notebook.cells[: printed[1] + 1]
+    return notebook, tmp_path / "chapter.ipynb"
+
+
+def texts(cell):
+    for output in cell.get("outputs", []):
+        if output.output_type == "stream":
+            yield output.text
+        elif "text/plain" in output.get("data", {}) and "image/png" not in output.data:
+            yield output.data["text/plain"]
+
+
+def last_printing(notebook):
+    return next(c for c in reversed(notebook.cells) if list(texts(c)))
+
+
+def test_the_book_has_chapters_and_the_check_sees_all_of_them():
+    assert CHAPTERS
+    tracked = subprocess.run(
+        ["git", "ls-files", "*.ipynb"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.split()
+    seen = {p.relative_to(ROOT).as_posix() for p in run_notebooks.notebooks()}
+    assert {t for t in tracked if t.startswith(("book/", "assignments/"))} <= seen
+
+
+def test_an_honest_copy_passes(chapter):
+    notebook, path = chapter
+    nbformat.write(notebook, path)
+    done = check(path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_one_changed_digit_fails(chapter):
+    notebook, path = chapter
+    output = next(o for o in reversed(last_printing(notebook).outputs))
+    text = output.text if output.output_type == "stream" else output.data["text/plain"]
+    at = max(i for i, ch in enumerate(text) if ch.isdigit())
+    text = text[:at] + str((int(text[at]) + 1) % 10) + text[at + 1 :]
+    if output.output_type == "stream":
+        output.text = text
+    else:
+        output.data["text/plain"] = text
+    nbformat.write(notebook, path)
+    assert check(path).returncode != 0
+
+
+def test_an_unexecuted_cell_fails(chapter):
+    notebook, path = chapter
+    cell = last_printing(notebook)
+    cell.execution_count, cell.outputs = None, []
+    nbformat.write(notebook, path)
+    done = check(path)
+    assert done.returncode != 0
+    assert "never been executed" in done.stderr
+
+
+def test_a_cell_that_raises_fails(chapter):
+    notebook, path = chapter
+    last_printing(notebook).source = "raise ValueError('broken')"
+    nbformat.write(notebook, path)
+    assert check(path).returncode != 0
+
+
+def test_a_cell_that_prints_more_than_is_stored_fails(chapter):
+    notebook, path = chapter
+    last_printing(notebook).source += "\nprint('more')"
+    nbformat.write(notebook, path)
+    assert check(path).returncode != 0
+
+
+@pytest.mark.parametrize("tag", ["nbval-skip", "nbval-ignore-output"])
+def test_a_cell_cannot_be_tagged_out_of_the_check(chapter, tag):
+    notebook, path = chapter
+    last_printing(notebook).metadata["tags"] = [tag]
+    nbformat.write(notebook, path)
+    assert check(path).returncode != 0
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda p: p.stem)
+def test_stored_chapters_are_complete(path):
+    assert not list(check_notebooks.complaints(path))
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda p: p.stem)
+def test_chapters_have_the_agreed_form(path):
+    cells = nbformat.read(path, as_version=4).cells
+    markdown = "\n".join(c.source for c in cells if c.cell_type == "markdown")
+    for needed in ("You will learn", "You need", "minutes", "take away"):
+        assert needed.lower() in markdown.lower(), f"{path.stem}: no “{needed}”"
+    exercises = markdown.count("{exercise-start}") + markdown.count("{exercise}")
+    solutions = markdown.count("{solution-start}") + markdown.count("{solution}")
+    assert exercises >= 4
+    assert solutions == exercises
+    for cell in cells:
+        if cell.cell_type == "code":
+            assert max(map(len, cell.source.split("\n"))) <= 80, cell.source
+
+
+def test_rerunning_a_notebook_leaves_it_alone(chapter):
+    notebook, path = chapter
+    nbformat.write(notebook, path)
+    run_notebooks.execute(path)
+    first = path.read_bytes()
+    run_notebooks.execute(path)
+    assert path.read_bytes() == first

@@ -1,0 +1,87 @@
+"""The house rules that a file can prove: dependencies, the lock, the environment's messages."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+DIRECT = [
+    re.match(r"[A-Za-z0-9_.-]+", requirement).group()
+    for group in [PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()]
+    for requirement in group
+]
+LOCK = (ROOT / "requirements.txt").read_text()
+
+
+@pytest.mark.parametrize("name", DIRECT)
+def test_each_dependency_is_locked_and_says_why_it_is_here(name):
+    assert re.search(rf"^{re.escape(name)}==", LOCK, re.MULTILINE)
+    table = (ROOT / "CONTRIBUTING.md").read_text().split("## Dependencies")[1]
+    assert re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", table)
+
+
+def test_the_lock_is_exact_and_names_no_address():
+    lines = [line for line in LOCK.splitlines() if line and not line.lstrip().startswith("#")]
+    assert all(re.match(r"[A-Za-z0-9_.\[\],-]+==[^ ;]+( ;.*)?$", line) for line in lines)
+    assert "://" not in LOCK
+
+
+def test_the_lock_satisfies_the_ranges():
+    from packaging.requirements import Requirement
+
+    locked = dict(re.findall(r"^([A-Za-z0-9_.-]+)==([^ ;\n]+)", LOCK, re.MULTILINE))
+    for group in [PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()]:
+        for requirement in map(Requirement, group):
+            assert requirement.specifier.contains(locked[requirement.name], prereleases=True)
+
+
+def environment(code):
+    """Run tools/environment.py with something about the machine changed first."""
+    program = f"import sys; sys.path.insert(0, 'tools'); import environment as e; {code}; e.main()"
+    return subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+
+
+def test_an_old_python_is_one_clear_sentence():
+    done = environment("sys.version_info = (3, 9, 1)")
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "Python 3.11 or newer is needed" in done.stderr
+
+
+def fake(tmp_path, stamp):
+    """Point the set-up at an environment of our own, never at the real one."""
+    where = f"e.VENV = {str(tmp_path)!r}; e.PYTHON = '/bin/false'; e.STAMP = e.VENV + '/stamp'"
+    return f"{where}; open(e.STAMP, 'w').write({stamp})"
+
+
+def test_a_failed_install_ends_in_one_clear_sentence(tmp_path):
+    done = environment(fake(tmp_path, "'an older lock'"))
+    assert done.returncode == 1
+    assert (
+        done.stderr.strip().splitlines()[-1].startswith("kernelbook: could not install uv; check")
+    )
+    assert "Traceback" not in done.stderr
+
+
+def test_a_second_run_of_the_set_up_does_nothing(tmp_path):
+    done = environment(fake(tmp_path, "e.digest()"))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_the_command_teaches():
+    from kernelbook.cli import main
+
+    top = CliRunner().invoke(main, ["--help"])
+    assert top.exit_code == 0
+    assert "info" in top.output
+    shown = CliRunner().invoke(main, ["info"])
+    assert shown.exit_code == 0
+    assert "numba" in shown.output
