@@ -20,6 +20,7 @@ import numpy as np
 from matplotlib.image import imread
 from nbclient import NotebookClient
 from tqdm import tqdm
+from traitlets.config import Config
 
 ROOT = Path(__file__).resolve().parents[1]
 SAME_PIXELS = 2 / 255  # a mean difference per channel nobody can see
@@ -82,6 +83,8 @@ def execute(path):
         timeout=600,
         kernel_name="python3",
         record_timing=False,
+        # A local socket: nothing on the machine's network, and no warning about that.
+        config=Config({"KernelManager": {"transport": "ipc"}}),
         resources={"metadata": {"path": str(path.parent)}},
     )
     client.execute()
