@@ -1,0 +1,74 @@
+"""Kernels: functions K(x, z) that measure how alike two points are.
+
+**Positive definite.**  A symmetric K is positive definite if cᵀKc = Σ c_i c_j K(x_i, x_j) ≥ 0 for
+all points x_i and numbers c_i.  Then, and only then, there is a Hilbert space of functions in
+which K(x, ·) represents the value at x: f(x) = ⟨f, K(x, ·)⟩ (Moore–Aronszajn), so that
+cᵀKc = ‖Σ c_i K(x_i, ·)‖² is the squared norm of a function.  Learning with a kernel is choosing
+a function of small norm in that space.
+
+**Conditionally positive definite**, of order q: the same, but only for those c that annihilate
+the polynomials of degree less than q, Σ c_i p(x_i) = 0.  The space then has a *semi*norm which
+such polynomials do not feel.  This is the case the library is made for: features that go
+unpunished.  A learner that uses a kernel of order q must have those polynomials among its free
+features.
+
+    >>> from kernelbook.kernels import Gaussian, Linear, ThinPlate
+    >>> k = Gaussian(width=2.0) + 0.5 * Linear()
+    >>> k([[0.0], [2.0]]).round(4)
+    array([[1.    , 0.3679],
+           [0.3679, 3.    ]])
+    >>> k.cpd_order, ThinPlate().cpd_order
+    (0, 2)
+
+| kernel | K(x, z), r = ‖x−z‖ | order |
+|---|---|---|
+| `Gaussian(width)` | exp(−r²/width²) | 0 |
+| `Laplacian(width)` | exp(−r/width) | 0 |
+| `Matern(width, nu)` | Bessel; between the two above | 0 |
+| `Linear()` | x·z | 0 |
+| `Polynomial(degree, offset)` | (offset + x·z)^degree | 0 |
+| `Polyharmonic(exponent)` | ± r^b, ± r^b log r for even b | ⌈b/2⌉, b/2 + 1 |
+| `ThinPlate()` | r² log r | 2 |
+| `Multiquadric(width)` | −√(1 + r²/width²) | 1 |
+| `K + L`, `K * L`, `a * K` | sums, products (of order 0), multiples (a ≥ 0) | the larger |
+| `FunctionKernel(function)` | what you say | what you say |
+
+`k(X, Z)` is the matrix of K(x_i, z_j), `k(X)` the Gram matrix, `k.diag(X)` its diagonal, and
+`k.matvec(X, Z, c)` the product k(X, Z) @ c without the matrix.  How the numbers are computed, and
+how exactly, stands in `kernelbook._gram`.
+
+References
+----------
+Aronszajn, *Theory of reproducing kernels*, Trans. AMS 68 (1950); Micchelli, *Interpolation of
+scattered data*, Constructive Approximation 2 (1986); Schölkopf & Smola, *Learning with Kernels*
+(2002); Wendland, *Scattered Data Approximation* (2005).
+"""
+
+from kernelbook.kernels.algebra import Product, Scaled, Sum
+from kernelbook.kernels.base import FunctionKernel, Kernel, as_kernel
+from kernelbook.kernels.inner import Linear, Polynomial
+from kernelbook.kernels.radial import (
+    Gaussian,
+    Laplacian,
+    Matern,
+    Multiquadric,
+    Polyharmonic,
+    ThinPlate,
+)
+
+__all__ = [
+    "FunctionKernel",
+    "Gaussian",
+    "Kernel",
+    "Laplacian",
+    "Linear",
+    "Matern",
+    "Multiquadric",
+    "Polyharmonic",
+    "Polynomial",
+    "Product",
+    "Scaled",
+    "Sum",
+    "ThinPlate",
+    "as_kernel",
+]

@@ -1,0 +1,330 @@
+"""The kernel as a value: parameters, equality, evaluation, arithmetic.
+
+A kernel is known by its class and its parameters, like a number by its digits: two kernels with
+the same parameters are equal, a copy is as good as the original, and combining kernels copies
+them.  The parameters follow scikit-learn's protocol (`get_params`, `set_params`, `clone`), so
+that a grid search over an estimator reaches them as `kernel__width`.
+
+To write a kernel, derive from `Kernel`, name the parameters in `__init__`, and supply two
+methods: `_fill(X, Z)`, which returns a function that writes tiles (see `kernelbook._gram`), and
+`_diag(X)`.  For a quick trial, `FunctionKernel` wraps any function of two arrays.
+"""
+
+import inspect
+from numbers import Real
+from typing import ClassVar
+
+import numpy as np
+
+from kernelbook._gram import all_finite, fill_gram, multiply
+from kernelbook.kernels import _checks
+
+__all__ = ["FunctionKernel", "Kernel", "as_kernel"]
+
+
+class Kernel:
+    """A symmetric function K(x, z) of two rows, and what is known of its definiteness.
+
+    Attributes
+    ----------
+    cpd_order : int
+        0 if K is positive definite: cᵀKc ≥ 0 for the Gram matrix K of any points and any c.
+        q > 0 if K is conditionally positive definite of order q: the same for those c that
+        annihilate all polynomials of degree less than q at the points, Σ c_i p(x_i) = 0.
+        Learners then need these polynomials among their free features.
+    strictly_pd : bool
+        Whether cᵀKc > 0, for distinct points and all c ≠ 0 which `cpd_order` admits.  False
+        also where this is not known.
+    accepts_sparse : bool
+        Whether rows may be SciPy sparse.
+    """
+
+    cpd_order = 0
+    strictly_pd = False
+    accepts_sparse = False
+
+    _positive_diag = False  # K(x, x) > 0 for every x?
+    _thread_safe = True  # may tiles be filled by several threads at once?
+    _rules: ClassVar[dict] = {}  # parameter → function (name, value) that raises
+
+    __array_ufunc__ = None  # np.float64(2) * kernel is the kernel's business, not NumPy's
+
+    # ---------------------------------------------------------------- what a kernel supplies
+
+    def _fill(self, X, Z):
+        """The function fill(rows, cols, out) that writes K(X[rows], Z[cols]) into `out`."""
+        raise NotImplementedError(f"{type(self).__name__} must define _fill(X, Z)")
+
+    def _diag(self, X):
+        """The vector of K(x, x) over the rows of X."""
+        raise NotImplementedError(f"{type(self).__name__} must define _diag(X)")
+
+    # ------------------------------------------------------------------------- evaluation
+
+    def __call__(self, X, Z=None):
+        """The matrix of K(x_i, z_j), float64.
+
+        Without Z this is the Gram matrix of X: exactly symmetric, its diagonal exactly `diag(X)`.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+        Z : array-like of shape (n, d), optional
+        """
+        X, Z, symmetric = self._rows(X, Z)
+        gram = np.empty((X.shape[0], Z.shape[0]))
+        fill = self._checked_fill(X, Z)
+        fill_gram(fill, gram, symmetric=symmetric, parallel=self._thread_safe)
+        if symmetric:
+            np.fill_diagonal(gram, self._diag(X))
+        return gram
+
+    def diag(self, X):
+        """K(x_i, x_i) for every row, without the matrix."""
+        X = _checks.rows(X, "X", self)
+        with np.errstate(over="ignore", invalid="ignore"):
+            diag = self._diag(X)
+        if not np.isfinite(diag).all():
+            self._overflow()
+        return diag
+
+    def matvec(self, X, Z, c):
+        """K(X, Z) @ c, tile by tile: the m×n matrix is never in memory.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+        Z : array-like of shape (n, d), or None for X
+        c : array-like of shape (n,) or (n, k)
+
+        Returns
+        -------
+        ndarray of shape (m,) or (m, k)
+        """
+        X, Z, _ = self._rows(X, Z)
+        columns = _checks.coefficients(c, Z.shape[0])
+        product = self._matvec(X, Z, columns)
+        return product[:, 0] if np.ndim(c) == 1 else product
+
+    def _matvec(self, X, Z, c):
+        fill = self._checked_fill(X, Z)
+        return multiply(fill, X.shape[0], c, parallel=self._thread_safe)
+
+    def _rows(self, X, Z):
+        symmetric = Z is None or Z is X
+        X = _checks.rows(X, "X", self)
+        if symmetric:
+            return X, X, True
+        Z = _checks.rows(Z, "Z", self)
+        _checks.same_columns(X, Z)
+        return X, Z, False
+
+    def _checked_fill(self, X, Z):
+        fill = self._fill(X, Z)
+
+        def checked(rows, cols, out):
+            with np.errstate(all="ignore"):  # an overflow is reported below, and not as a warning
+                fill(rows, cols, out)
+            if not all_finite(out):
+                self._overflow()
+
+        return checked
+
+    def _overflow(self):
+        raise ValueError(
+            f"{self!r} is not a finite number at some of these points: it overflows. "
+            f"Scale the columns to moderate size (StandardScaler), or change the kernel."
+        )
+
+    # ------------------------------------------------------------------------- parameters
+
+    @classmethod
+    def _names(cls):
+        if cls.__init__ is object.__init__:
+            return []
+        return [p for p in inspect.signature(cls.__init__).parameters if p != "self"]
+
+    def __setattr__(self, name, value):
+        # One gate for the constructor, set_params and plain assignment: what is refused leaves
+        # the kernel as it was.
+        if name in self._rules:
+            self._rules[name](name, value)
+        super().__setattr__(name, value)
+
+    def get_params(self, deep=True):
+        """The parameters by name; with `deep`, also those of the kernels inside, as left__width."""
+        params = {name: getattr(self, name) for name in self._names()}
+        if deep:
+            for name, value in list(params.items()):
+                if isinstance(value, Kernel):
+                    params |= {f"{name}__{key}": v for key, v in value.get_params().items()}
+        return params
+
+    def set_params(self, **params):
+        """Set parameters by the names that `get_params` gives; returns the kernel."""
+        nested = {}
+        for key, value in params.items():
+            name, inside, rest = key.partition("__")
+            if name not in self._names():
+                raise ValueError(
+                    f"{name!r} is not a parameter of {self!r}; its parameters are {self._names()}."
+                )
+            if inside:
+                nested.setdefault(name, {})[rest] = value
+            else:
+                setattr(self, name, value)
+        for name, inner in nested.items():
+            if not isinstance(getattr(self, name), Kernel):
+                raise ValueError(
+                    f"{name!r} of {self!r} is not a kernel and has no {sorted(inner)}; "
+                    f"set {name!r} itself."
+                )
+            getattr(self, name).set_params(**inner)
+        return self
+
+    def copy(self):
+        """An equal kernel that shares nothing with this one."""
+        params = self.get_params(deep=False)
+        inner = {k: v.copy() if isinstance(v, Kernel) else v for k, v in params.items()}
+        return type(self)(**inner)
+
+    def __eq__(self, other):
+        if type(self) is not type(other):
+            return NotImplemented
+        return self.get_params(deep=False) == other.get_params(deep=False)
+
+    def __hash__(self):
+        return hash((type(self), *self.get_params(deep=False).values()))
+
+    def __repr__(self):
+        values = ((name, getattr(self, name)) for name in self._names())
+        return f"{type(self).__name__}({', '.join(f'{k}={_plain(v)!r}' for k, v in values)})"
+
+    # ------------------------------------------------------------------------- arithmetic
+
+    def __add__(self, other):
+        from kernelbook.kernels.algebra import Sum
+
+        if isinstance(other, Kernel):
+            return Sum(self.copy(), other.copy())
+        raise TypeError(
+            f"cannot add {other!r} to a kernel: a constant belongs to the free features "
+            f"(Constant) or into Polynomial(degree=1, offset=…)."
+        )
+
+    def __radd__(self, other):
+        if isinstance(other, int) and other == 0:  # so that sum([k, l, …]) works
+            return self.copy()
+        return self.__add__(other)
+
+    def __mul__(self, other):
+        from kernelbook.kernels.algebra import Product, Scaled
+
+        if isinstance(other, Kernel):
+            return Product(self.copy(), other.copy())
+        if isinstance(other, Real):
+            return Scaled(other, self.copy())
+        raise TypeError(f"cannot multiply a kernel by {other!r}: use a number >= 0 or a kernel.")
+
+    __rmul__ = __mul__
+
+    def __neg__(self):
+        raise ValueError(
+            f"-({self!r}) is not a kernel: the negative of a positive definite function is "
+            f"negative definite. Scale kernels by numbers >= 0."
+        )
+
+    def __sub__(self, other):
+        raise ValueError(
+            "the difference of two kernels is not positive definite in general, so it is not a "
+            "kernel here. Add kernels, or wrap a function you know: FunctionKernel(function)."
+        )
+
+    __rsub__ = __sub__
+
+
+def _plain(value):
+    """NumPy scalars as Python's, so that a kernel prints what one would type."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+class FunctionKernel(Kernel):
+    """A kernel made of a function: K(X, Z) = function(X, Z).
+
+    The function is called with two arrays of rows, often with parts of your data only, and from
+    one thread at a time.  Its value at (x, z) must not depend on the other rows.  Nobody checks
+    that it is positive definite: that is your promise, with `cpd_order`.
+
+    Parameters
+    ----------
+    function : callable (X, Z) → array of shape (m, n)
+    cpd_order : int
+        See `Kernel`.
+    """
+
+    _rules: ClassVar[dict] = {"cpd_order": _checks.order}
+    _thread_safe = False
+
+    def __init__(self, function, cpd_order=0):
+        if not callable(function) or isinstance(function, type):
+            raise TypeError(
+                f"function must be callable as function(X, Z); got {function!r}. "
+                f"To use a class, pass an instance of it."
+            )
+        self.function = function
+        self.cpd_order = cpd_order
+
+    def _fill(self, X, Z):
+        def fill(rows, cols, out):
+            out[...] = self._block(X[rows], Z[cols])
+            if X is Z and rows == cols:
+                asymmetry = np.abs(out - out.T).max()
+                if asymmetry > 1e-8 * np.abs(out).max():
+                    raise ValueError(
+                        f"{self!r} is not symmetric: K(x, z) and K(z, x) differ by {asymmetry:.3g}."
+                        f" Correct the function, or use (K(x, z) + K(z, x)) / 2."
+                    )
+
+        return fill
+
+    def _block(self, X, Z):
+        block = np.asarray(self.function(X, Z))
+        if block.shape != (len(X), len(Z)):
+            raise ValueError(
+                f"function returned shape {block.shape} for X of {len(X)} rows and Z of {len(Z)} "
+                f"rows; it must return a matrix of shape {(len(X), len(Z))}."
+            )
+        if block.dtype.kind not in "biuf":
+            raise TypeError(f"function must return real numbers; got dtype {block.dtype}.")
+        return block
+
+    def _diag(self, X):
+        blocks = [X[i : i + 32] for i in range(0, len(X), 32)]
+        return np.concatenate([np.empty(0), *(self._block(b, b).diagonal() for b in blocks)])
+
+
+def as_kernel(kernel, n_features):
+    """The kernel that an estimator's `kernel` argument means for data with `n_features` columns.
+
+    None is the Gaussian of width √d: columns of unit variance then put the typical squared
+    distance, 2d, at two squared widths.  A `Kernel` is itself; a function (X, Z) → matrix is
+    wrapped as a `FunctionKernel`.
+    """
+    if kernel is None:
+        from kernelbook.kernels.radial import Gaussian
+
+        return Gaussian(width=float(np.sqrt(n_features)))
+    if isinstance(kernel, Kernel):
+        return kernel
+    if isinstance(kernel, type):
+        raise TypeError(
+            f"kernel must be a kernel, and {kernel.__name__} is a class: "
+            f"write kernel={kernel.__name__}(…)."
+        )
+    if callable(kernel):
+        return FunctionKernel(kernel)
+    raise TypeError(
+        f"kernel must be None, a kernel such as Gaussian(width=1.0), or a function (X, Z) → "
+        f"matrix; got {kernel!r}. The kernels are in kernelbook.kernels: Gaussian, Laplacian, "
+        f"Matern, Linear, Polynomial, Polyharmonic, ThinPlate, Multiquadric."
+    )

@@ -1,0 +1,278 @@
+"""Kernels of the distance: K(x, z) = φ(r), r = ‖x − z‖.
+
+**Positive definite** at every dimension: by Schoenberg (1938) exactly the mixtures of Gaussians,
+φ(r) = ∫ exp(−r²t) dμ(t) with μ ≥ 0: the Gaussian (one t), the Laplacian exp(−r), the Matérn
+functions (gamma-distributed 1/t).  They are strictly positive definite unless μ sits at t = 0.
+
+**Conditionally positive definite** by Micchelli's theorem (1986): let ψ(t) = φ(√t); if (−1)^q ψ^(q)
+is completely monotone and not constant, φ is strictly conditionally positive definite of order q
+in every dimension.  Hence
+
+    (−1)^⌈b/2⌉ r^b           order ⌈b/2⌉      for b > 0 not an even integer,
+    (−1)^(k+1) r^(2k) log r   order k + 1      for b = 2k,
+    −√(1 + r²/width²)         order 1,
+
+with the signs of SciPy's `RBFInterpolator`.  The first two are the *polyharmonic* splines: if b
+and the dimension d are both odd, or both even, they are fundamental solutions of Δ^((b+d)/2), up to
+a factor, and interpolation with them minimizes a bending energy.  They have no width: changing the
+unit of length multiplies them and adds a polynomial, which the free features absorb.
+
+References
+----------
+Schoenberg, Annals of Mathematics 39 (1938); Micchelli, Constructive Approximation 2 (1986);
+Wendland, *Scattered Data Approximation* (2005), chapters 7 and 8; Rasmussen & Williams,
+*Gaussian Processes for Machine Learning* (2006), section 4.2.
+"""
+
+from math import ceil, sqrt
+from numbers import Real
+from typing import ClassVar
+
+import numpy as np
+from scipy import special
+
+from kernelbook._gram import distances
+from kernelbook.kernels import _checks, _profiles
+from kernelbook.kernels.base import Kernel
+
+__all__ = ["Gaussian", "Laplacian", "Matern", "Multiquadric", "Polyharmonic", "ThinPlate"]
+
+_LARGEST = 2.0**1000  # above, differences of two numbers might overflow
+
+
+class _Radial(Kernel):
+    """φ(‖x − z‖), where `_profile` turns a tile of distances into φ, and `_at_zero` is φ(0)."""
+
+    strictly_pd = True
+    _positive_diag = True
+    _at_zero = 1.0
+
+    def _fill(self, X, Z):
+        fill_distances = self._distances(X, Z)
+
+        def fill(rows, cols, out):
+            fill_distances(rows, cols, out)
+            self._profile(out)
+
+        return fill
+
+    @staticmethod
+    def _distances(X, Z, squared=False):
+        for name, rows in (("X", X), ("Z", Z)):
+            if rows.size and max(rows.max(), -rows.min()) > _LARGEST:
+                raise ValueError(
+                    f"{name} has entries up to {np.abs(rows).max():.3g}, and their distances may "
+                    f"overflow. Scale the columns (StandardScaler)."
+                )
+        return distances(X, Z, squared=squared)
+
+    def _diag(self, X):
+        return np.full(X.shape[0], self._at_zero)
+
+
+class Gaussian(_Radial):
+    """K(x, z) = exp(−‖x−z‖²/width²).
+
+    scikit-learn's `gamma` is 1/width²; the Gaussian process `length_scale` is width/√2.
+
+    Parameters
+    ----------
+    width : float
+    """
+
+    _rules: ClassVar[dict] = {"width": _checks.positive}
+
+    def __init__(self, width=1.0):
+        self.width = width
+
+    def _fill(self, X, Z):
+        width = float(self.width)
+        # Squares are enough, and faster, unless 1/width² itself leaves the floating-point range.
+        ordinary = 2.0**-400 < width < 2.0**400
+        fill_distances = self._distances(X, Z, squared=ordinary)
+
+        def fill(rows, cols, out):
+            fill_distances(rows, cols, out)
+            if ordinary:
+                _profiles.exponential(out, 1.0 / width**2)
+            else:
+                _profiles.gaussian(out, width)
+
+        return fill
+
+
+class Laplacian(_Radial):
+    """K(x, z) = exp(−‖x−z‖/width), with the Euclidean norm.
+
+    scikit-learn's `laplacian_kernel` takes the ℓ¹ norm Σ|x_k − z_k| instead; the two agree for one
+    feature.  This one does not change when the data are rotated, and is `Matern(width, nu=0.5)`.
+
+    Parameters
+    ----------
+    width : float
+    """
+
+    _rules: ClassVar[dict] = {"width": _checks.positive}
+
+    def __init__(self, width=1.0):
+        self.width = width
+
+    def _profile(self, r):
+        _profiles.exponential(r, 1.0 / float(self.width))
+
+
+_LARGEST_NU = 50.0
+
+
+def _smoothness(name, value):
+    if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be a number; got {value!r} of type {type(value).__name__}.")
+    if not (0 < value <= _LARGEST_NU or value == np.inf):
+        raise ValueError(
+            f"{name} must be positive, and at most {_LARGEST_NU:g} or infinite; got {value!r}. "
+            f"Usual values are 0.5, 1.5, 2.5; {name}=float('inf') is the Gaussian."
+        )
+
+
+class Matern(_Radial):
+    """K(x, z) = 2^(1−ν)/Γ(ν) · s^ν K_ν(s),  s = √(2ν)·‖x−z‖/width,  with Bessel's function K_ν.
+
+    The functions of its Hilbert space have ν + d/2 derivatives in L₂.  With t = ‖x−z‖/width:
+
+    ======  ==============================
+    ν       K
+    ======  ==============================
+    1/2     exp(−t), the Laplacian
+    3/2     (1 + √3 t) exp(−√3 t)
+    5/2     (1 + √5 t + 5t²/3) exp(−√5 t)
+    ∞       exp(−t²/2), which is `Gaussian(√2·width)`
+    ======  ==============================
+
+    These four are fast; other ν evaluate Bessel functions.  `width` is scikit-learn's
+    `length_scale`.
+
+    Parameters
+    ----------
+    width : float
+    nu : float
+        Positive, and at most 50 or infinite.
+    """
+
+    _rules: ClassVar[dict] = {"width": _checks.positive, "nu": _smoothness}
+
+    def __init__(self, width=1.0, nu=1.5):
+        self.width = width
+        self.nu = nu
+
+    def _fill(self, X, Z):
+        if self.nu == np.inf:
+            return Gaussian(sqrt(2.0) * float(self.width))._fill(X, Z)
+        return super()._fill(X, Z)
+
+    def _profile(self, r):
+        nu, width = float(self.nu), float(self.width)
+        rate = sqrt(2.0 * nu) / width
+        if nu == 0.5:
+            _profiles.exponential(r, 1.0 / width)
+        elif nu == 1.5:
+            _profiles.matern(r, rate, 1.0, 0.0)
+        elif nu == 2.5:
+            _profiles.matern(r, rate, 1.0, 1.0 / 3.0)
+        else:
+            r *= rate
+            r[...] = _bessel_profile(r, nu)
+
+
+def _bessel_profile(s, nu):
+    """2^(1−ν)/Γ(ν) · s^ν K_ν(s) for 0 < ν ≤ 50, where the plain formula gives 0·∞ at both ends."""
+    far = np.minimum(s, 2000.0)  # 2000^50 exp(−2000) is 0 in floating point
+    near = 1.0 - np.zeros_like(s) if nu <= 2 else _near_zero(far, nu)
+    bessel = special.kve(nu, far)  # exp(s) K_ν(s)
+    value = 2.0 ** (1.0 - nu) / special.gamma(nu) * far**nu * bessel * np.exp(-far)
+    return np.where(np.isfinite(bessel), value, near)
+
+
+def _near_zero(s, nu):
+    """The start of the series in s².  K_ν overflows only where the next term is below 1e-16."""
+    return 1.0 - s**2 / (4.0 * (nu - 1.0)) + s**4 / (32.0 * (nu - 1.0) * (nu - 2.0))
+
+
+def _exponent(name, value):
+    _checks.positive(name, value)
+    if value > 100:
+        raise ValueError(
+            f"{name} must be at most 100; got {value!r}. Order ⌈b/2⌉ needs all polynomials of "
+            f"degree below it among the free features: choose a small {name}, such as 1, 2 or 3."
+        )
+
+
+class Polyharmonic(_Radial):
+    """K(x, z) = ± r^exponent, or ± r^exponent·log r for even exponents; r = ‖x−z‖.
+
+    The sign is (−1)^⌈b/2⌉ for r^b and (−1)^(b/2+1) for r^b log r.  Some have names: 1 is SciPy's
+    `linear`, −r; 2 the thin plate; 3 `cubic`; 5 `quintic`.  Conditionally positive definite of
+    order ⌈b/2⌉, for even b of order b/2 + 1.
+
+    Parameters
+    ----------
+    exponent : float
+        0 < b ≤ 100.
+    """
+
+    _rules: ClassVar[dict] = {"exponent": _exponent}
+    _positive_diag = False
+    _at_zero = 0.0
+
+    def __init__(self, exponent=3):
+        self.exponent = exponent
+
+    @property
+    def _even(self):
+        return self.exponent % 2 == 0
+
+    @property
+    def cpd_order(self):
+        half = float(self.exponent) / 2
+        return int(half) + 1 if self._even else ceil(half)
+
+    def _profile(self, r):
+        exponent, sign = float(self.exponent), (-1.0) ** self.cpd_order
+        if exponent.is_integer():
+            _profiles.polyharmonic(r, int(exponent), sign, self._even)
+        else:
+            np.power(r, exponent, out=r)
+            r *= sign
+
+
+class ThinPlate(Polyharmonic):
+    """K(x, z) = r² log r, r = ‖x−z‖: the thin plate, conditionally positive definite of order 2.
+
+    In the plane cᵀKc is, up to a constant factor, the bending energy of Σ c_i K(x_i, ·).
+    """
+
+    exponent = 2
+
+    def __init__(self):
+        pass
+
+
+class Multiquadric(_Radial):
+    """K(x, z) = −√(1 + ‖x−z‖²/width²), Hardy's multiquadric.
+
+    Conditionally positive definite of order 1.  SciPy's `epsilon` is 1/width.
+
+    Parameters
+    ----------
+    width : float
+    """
+
+    _rules: ClassVar[dict] = {"width": _checks.positive}
+    _positive_diag = False
+    _at_zero = -1.0
+    cpd_order = 1
+
+    def __init__(self, width=1.0):
+        self.width = width
+
+    def _profile(self, r):
+        _profiles.multiquadric(r, float(self.width))
