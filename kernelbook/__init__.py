@@ -21,11 +21,14 @@ _EXPORTS = {
         "Polynomial",
         "ThinPlate",
     ],
+    "conditional": ["ConditionalKernel"],
     "features": ["Constant", "Polynomials"],
     "certificates": ["Certificate"],
+    "estimators.grls": ["GRLSClassifier", "GRLSRegressor"],
+    "estimators.grls_cv": ["GRLSClassifierCV", "GRLSRegressorCV"],
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
-_MODULES = {*_EXPORTS, "plotting"}
+_MODULES = {*(m.partition(".")[0] for m in _EXPORTS), "plotting"}
 
 __all__ = sorted([*_MODULE_OF, "__version__"])
 

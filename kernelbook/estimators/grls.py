@@ -1,0 +1,392 @@
+"""Generalized regularized least squares: `GRLSRegressor` and `GRLSClassifier`.
+
+Both minimize
+
+    (1/W) Σ w_i (y_i − f(x_i))² + reg·‖P₁f‖²,      W = Σ w_i,
+
+over f = Σ λ_p φ_p + Σ c_i K(x_i, ·), where the seminorm ‖P₁f‖ does not feel the features φ_p.
+How, and why it is exact, stands in `kernelbook.solvers.grls`.
+
+**Weights count observations.**  A row of weight 2 is two equal rows, a row of weight 0 is absent.
+So m reads W wherever samples are counted: in the mean above (where only the ratios of the weights
+matter) and in scale_ = yᵀGy / (W − rank P) (where their sum does: weights that sum to one say that
+there was one observation, and then there is no estimate of scale).
+
+**Several outputs**, and the ±1 targets of several classes, share one factorization and one `reg`.
+"""
+
+import warnings
+from numbers import Real
+
+import numpy as np
+from scipy.special import comb
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
+
+from kernelbook.certificates import Certificate
+from kernelbook.estimators._base import FreeFeatureEstimator, Sample
+from kernelbook.features import Polynomials
+from kernelbook.solvers.grls import METHODS, System
+
+__all__ = ["GRLSClassifier", "GRLSRegressor"]
+
+_BLOCK = 512
+
+_PARAMETERS = """
+    Parameters
+    ----------
+    kernel : Kernel, callable, "precomputed" or None
+        None is Gaussian(width=√d).  A conditionally positive definite kernel of order q needs
+        the polynomials of degree < q in the span of the features.
+    features : transformer, callable, "constant" or None
+        The free features φ_p; see `kernelbook.features`.
+    reg : float
+        The weight γ ≥ 0 of the seminorm.  0 asks for the interpolant of least seminorm, which
+        exists when the kernel matrix is definite where Pᵀc = 0 (distinct points, strictly
+        definite kernel).
+    solver : {"auto", "cholesky", "nullspace"}
+        "cholesky" factors Φ + reg·W·D⁻¹ and takes the Schur complement of the features; it needs
+        a positive definite kernel.  "nullspace" projects the features out first and also
+        serves conditionally positive definite kernels.  "auto" takes what the kernel needs.
+    tol : float
+        The largest `certificate_.kkt` that passes without a `ConvergenceWarning`.  kkt is the
+        root of the duality gap, in units of what the features leave of y (plus 10⁻⁴ of y): a
+        bound on the error of the fitted values.
+"""
+
+_ATTRIBUTES = """
+    dual_coef_ : (m,) or (m, k) array
+        c, a column for each output; zero for rows of zero weight.
+    coef_ : (ℓ,) or (ℓ, k) array
+        λ.  Where rank P < ℓ, the one that `kernelbook.features.feature_range` documents.
+    rank_ : int
+        The rank of P on the sample.
+    scale_ : float or (k,) array
+        yᵀGy/(W − rank P), the estimate of the variance per unit of kernel (with c = Gy); NaN
+        where W ≤ rank P.
+    coef_cov_ : (ℓ, ℓ) or (k, ℓ, ℓ) array
+        scale_·(Pᵀ(Φ + reg·W·D⁻¹)⁻¹P)⁻¹, the covariance of λ.  For conditionally positive definite
+        kernels it is not defined: Φ is fixed only up to terms in the features, and they move λ.
+    certificate_ : Certificate
+        Objective, exact lower bound and residuals; with several outputs, one in `parts` for each.
+"""
+
+
+class _GRLS(FreeFeatureEstimator):
+    """What regressor and classifier share: fit columns of targets, evaluate them, say how sure."""
+
+    def __init__(self, kernel=None, features="constant", reg=1e-3, solver="auto", tol=1e-8):
+        self.kernel = kernel
+        self.features = features
+        self.reg = reg
+        self.solver = solver
+        self.tol = tol
+
+    # ------------------------------------------------------------------------------ fitting
+
+    def _fit_targets(self, sample: Sample, Y, reg, m):
+        """Minimize for every column of Y and keep the fitted attributes; m counts absent rows too."""
+        check_number("reg", reg)
+        check_number("tol", self.tol)
+        system = self._system(sample, reg)
+        solution = system.solve(Y.reshape(len(Y), -1))
+
+        columns = Y.shape[1:]
+        self._kept = sample.kept
+        self.dual_coef_ = np.zeros((m, *columns))
+        self.dual_coef_[sample.kept] = solution.c.reshape(-1, *columns)
+        self.coef_ = solution.lam.reshape(-1, *columns)
+        self.rank_ = system.rank
+        self.certificate_ = Certificate.joint(solution.certificates)
+        observations = sample.w.sum() - system.rank
+        free = observations if observations > 0 else np.nan
+        # The root first: y near 1e±300 has a representable deviation, if not a variance.
+        deviation = np.sqrt(solution.energy / free / system.scaling.unit) * solution.y_unit
+        with np.errstate(over="ignore"):
+            scale = deviation**2
+        self._deviation = deviation.reshape(columns)
+        self.scale_ = scale.reshape(columns) if columns else float(scale[0])
+        self._coef_cov = None if self._order(sample) else system.coef_covariance()
+        self._remember(sample)
+        # The factor is m×m: keep it only where it could not be computed again (see `_posterior`).
+        self._factored = system if self._precomputed else None
+        self._refit = (sample.P, sample.w, reg)
+        self._warn_unless_converged()
+        return self
+
+    def _system(self, sample, reg):
+        method = self._method(sample)
+        return System(self._own_gram(sample.X), sample.P, reg, sample.w, method)
+
+    def _method(self, sample):
+        """The solver to use; errors for what the kernel or the features make impossible."""
+        if self.solver not in METHODS:
+            raise ValueError(f"solver={self.solver!r} is not known; choose one of {METHODS}.")
+        m, l = sample.P.shape
+        observations = max(m, sample.w.sum())
+        if l > observations:
+            raise ValueError(
+                f"{l} free features on {m} samples: more features than samples interpolate any y. "
+                "Take fewer features, or more samples."
+            )
+        order = self._order(sample)
+        if order == 0:
+            return self.solver
+        if self.solver == "cholesky":
+            raise ValueError(
+                f"solver='cholesky' needs a positive definite kernel, and {self.kernel_!r} is only "
+                f"conditionally so (order {order}); use solver='nullspace' or 'auto'."
+            )
+        check_contains_polynomials(sample, order, self.kernel_)
+        return "nullspace"
+
+    def _order(self, sample):
+        return 0 if self._precomputed else self.kernel_.cpd_order
+
+    def _own_gram(self, X):
+        """The Gram matrix in memory that the solver may overwrite."""
+        gram = self._gram(X)
+        return symmetric_copy(gram) if self._precomputed else gram
+
+    def _warn_unless_converged(self):
+        certificate = self.certificate_
+        if not certificate.kkt <= self.tol:
+            warnings.warn(
+                f"{type(self).__name__}: the linear system is too ill-conditioned for tol={self.tol}:"
+                f" kkt={certificate.kkt:.1e}, duality gap {certificate.gap:.1e} (objective "
+                f"{certificate.primal:.3g}).  A larger reg, a narrower kernel or scaled data help.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    @property
+    def coef_cov_(self):
+        check_is_fitted(self)
+        if self._coef_cov is None:
+            raise AttributeError(
+                f"coef_cov_ is not defined for {self.kernel_!r}: the kernel is only conditionally "
+                "positive definite, so λ depends on its representative.  Predictions, and "
+                "predict(..., return_std=True), do not."
+            )
+        if self._precomputed and not self._factored.semidefinite():
+            raise AttributeError(
+                "coef_cov_ is not defined: the precomputed matrix is not positive semidefinite."
+            )
+        return np.multiply.outer(self.scale_, self._coef_cov)
+
+    # --------------------------------------------------------------------------- evaluation
+
+    def _values(self, X, P=None):
+        check_is_fitted(self)
+        return self._evaluate(X, self.dual_coef_[self._kept], self.coef_, P)
+
+    def _posterior(self):
+        """The factored system.  Without it a fitted learner is m×d, so it is made when asked for."""
+        if self._factored is None:
+            P, w, reg = self._refit
+            self._factored = self._system(Sample(self._centers, None, w, P, self._kept), reg)
+        return self._factored
+
+    def _std(self, X, P, diag):
+        """The standard deviation of f(x), (n,) or (n, k)."""
+        if np.isnan(self._deviation).any():
+            raise ValueError(
+                f"return_std needs scale_ = yᵀGy/(W − rank P), but W = {self._refit[1].sum():g} "
+                f"observations (the sum of the weights) do not exceed rank P = {self.rank_}."
+            )
+        given, X = (
+            X,
+            validate_data(
+                self, X, reset=False, dtype=np.float64, accept_sparse=self._accept_sparse()
+            ),
+        )
+        p = self._features_at(given if hasattr(given, "iloc") else X, P)
+        system, diag = self._posterior(), self._diagonal(X, diag)
+        variance = np.empty(X.shape[0])
+        for i in range(0, X.shape[0], _BLOCK):
+            rows = slice(i, i + _BLOCK)
+            k = (
+                X[rows][:, self._columns]
+                if self._precomputed
+                else self.kernel_(X[rows], self._centers)
+            )
+            variance[rows] = system.variance(diag[rows], k, p[rows])
+        return np.multiply.outer(np.sqrt(variance), self._deviation)
+
+    def _diagonal(self, X, diag):
+        if not self._precomputed:
+            if diag is not None:
+                raise ValueError("diag is taken only with kernel='precomputed'.")
+            return self.kernel_.diag(X)
+        if diag is None:
+            raise ValueError(
+                "return_std with kernel='precomputed' needs Φ(x, x) at the new points, which G does "
+                "not contain: predict(G, return_std=True, diag=...)."
+            )
+        diag = np.asarray(diag, dtype=np.float64)
+        if diag.shape != (X.shape[0],) or not np.isfinite(diag).all():
+            raise ValueError(
+                f"diag must be {X.shape[0]} finite numbers; its shape is {diag.shape}."
+            )
+        return diag
+
+
+class GRLSRegressor(RegressorMixin, _GRLS):
+    __doc__ = f"""Regularized least squares in which some features go unpunished.
+
+    Minimizes (1/W) Σ w_i (y_i − f(x_i))² + reg·‖P₁f‖².  The same function is the universal
+    kriging predictor, and for polyharmonic kernels with polynomials the smoothing spline.
+{_PARAMETERS}
+    Attributes
+    ----------{_ATTRIBUTES}
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelbook import GRLSRegressor, Gaussian, Polynomials
+    >>> X = np.linspace(0, 1, 20)[:, None]
+    >>> y = 2 + 3 * X[:, 0]
+    >>> f = GRLSRegressor(Gaussian(0.2), features=Polynomials(1, scaled=False)).fit(X, y)
+    >>> f.coef_.round(6), bool(np.abs(f.dual_coef_).max() < 1e-9)
+    (array([2., 3.]), True)
+    """
+
+    def fit(self, X, y, sample_weight=None, P=None):
+        """Fit to y of shape (m,) or (m, k).
+
+        Parameters
+        ----------
+        X : (m, d) array, or (m, m) Gram matrix for kernel="precomputed"
+        y : (m,) or (m, k) array
+        sample_weight : (m,) array, optional
+            Numbers ≥ 0 that count observations.
+        P : (m, ℓ) array, optional
+            The feature matrix; only for kernel="precomputed".
+        """
+        sample = self._numeric_sample(X, y, sample_weight, P)
+        return self._fit_targets(sample, sample.y, self.reg, _num_samples(X))
+
+    def _numeric_sample(self, X, y, sample_weight, P):
+        sample = self._sample(X, y, sample_weight, P, multi_output=True, y_numeric=True)
+        sample.y = np.asarray(sample.y, dtype=np.float64)
+        return sample
+
+    def predict(self, X, return_std=False, P=None, diag=None):
+        """f(X), and with `return_std` also the standard deviation of f(x).
+
+        Parameters
+        ----------
+        X : (n, d) array, or (n, m) matrix of Φ(x, x_i) for kernel="precomputed"
+        return_std : bool
+            The deviation of f, without the noise of an observation, under the Gaussian process
+            with covariance scale_·Φ, noise variance scale_·reg·W/w_i and a flat prior on λ.  It
+            factors the system anew on the first call (a fitted learner keeps no m×m array).
+        P : (n, ℓ) array, optional
+            The feature matrix; for learners that were fitted with one.
+        diag : (n,) array, optional
+            Φ(x, x), needed for `return_std` when kernel="precomputed".
+        """
+        values = self._values(X, P)
+        return (values, self._std(X, P, diag)) if return_std else values
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+class GRLSClassifier(ClassifierMixin, _GRLS):
+    __doc__ = f"""Least-squares classification in which some features go unpunished.
+
+    Fits ±1 targets by regularized least squares: one column for two classes, one against the rest
+    for more, all on one factorization.
+{_PARAMETERS}
+    Attributes
+    ----------
+    classes_ : array{_ATTRIBUTES}
+    Notes
+    -----
+    The attributes have one column (k = 1, shape (m,), (ℓ,), …) for two classes, where positive
+    values of f mean `classes_[1]`, and a column for each class otherwise.
+    """
+
+    def fit(self, X, y, sample_weight=None, P=None):
+        """Fit to labels y.
+
+        Parameters
+        ----------
+        X : (m, d) array, or (m, m) Gram matrix for kernel="precomputed"
+        y : (m,) array of labels
+        sample_weight : (m,) array, optional
+            Numbers ≥ 0 that count observations.
+        P : (m, ℓ) array, optional
+            The feature matrix; only for kernel="precomputed".
+        """
+        sample, targets = self._labelled_sample(X, y, sample_weight, P)
+        return self._fit_targets(sample, targets, self.reg, _num_samples(X))
+
+    def _labelled_sample(self, X, y, sample_weight, P):
+        sample = self._sample(X, y, sample_weight, P)
+        check_classification_targets(sample.y)
+        self.classes_, index = np.unique(sample.y, return_inverse=True)
+        if self.classes_.size == 1:
+            raise ValueError(
+                f"y has one class only, {self.classes_[0]!r}; a classifier needs at least two classes "
+                "with positive weight."
+            )
+        if self.classes_.size == 2:
+            return sample, 2.0 * index - 1.0
+        return sample, np.where(index[:, None] == np.arange(self.classes_.size), 1.0, -1.0)
+
+    def decision_function(self, X, P=None):
+        """f(X): (n,) for two classes, otherwise (n, number of classes)."""
+        return self._values(X, P)
+
+    def predict(self, X, P=None):
+        """The label of the largest value of f."""
+        f = self.decision_function(X, P)
+        return self.classes_[(f > 0).astype(int) if f.ndim == 1 else f.argmax(axis=1)]
+
+
+def check_number(name, value, smallest=0.0):
+    """A finite real number ≥ `smallest`, or an error that says so."""
+    if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be a number; got {value!r} of type {type(value).__name__}.")
+    if not smallest <= value < np.inf:
+        raise ValueError(f"{name}={value!r} must be a finite number ≥ {smallest:g}.")
+
+
+def check_contains_polynomials(sample, order, kernel):
+    """Raise unless, on the sample, every polynomial of degree < order is in the span of P."""
+    X, P = sample.X, sample.P
+    wanted = f"all polynomials of degree < {order}" if order > 1 else "the constant"
+    remedy = f"features=Polynomials({order - 1})" if order > 1 else "features='constant'"
+    error = (
+        f"{kernel!r} is conditionally positive definite of order {order} and needs {wanted} in the span "
+        f"of the features; {{}}.  Use {remedy}, or a transformer that contains them."
+    )
+    count = comb(X.shape[1] + order - 1, order - 1, exact=True)
+    if count > max(len(X), P.shape[1]) * 100:
+        raise ValueError(error.format(f"with {X.shape[1]} columns these are {count}"))
+    N = Polynomials(order - 1).fit_transform(X)
+    size = np.abs(P).max(axis=0, initial=0.0)
+    basis = P / np.where(size > 0, size, 1.0)
+    rest = N - basis @ np.linalg.lstsq(basis, N, rcond=None)[0]
+    worst = np.max(np.linalg.norm(rest, axis=0) / np.linalg.norm(N, axis=0))
+    if worst > 1e-8:
+        raise ValueError(error.format(f"on this sample a polynomial is {worst:.1e} away from it"))
+
+
+def symmetric_copy(gram):
+    """(G + Gᵀ)/2 in new memory; an error where the two differ by more than rounding."""
+    G = np.array(gram, dtype=np.float64, order="C")
+    largest = max(G.max(), -G.min())
+    for i in range(0, len(G), _BLOCK):
+        rows, rest = slice(i, i + _BLOCK), slice(i, None)
+        upper, lower = G[rows, rest], G[rest, rows].T
+        if np.abs(upper - lower).max() > 1e-6 * largest:
+            raise ValueError("the precomputed kernel matrix is not symmetric; it must be, in fit.")
+        mean = upper / 2 + lower / 2
+        G[rows, rest], G[rest, rows] = mean, mean.T
+    return G

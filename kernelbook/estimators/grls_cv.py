@@ -1,0 +1,207 @@
+"""G-RLS that chooses `reg` itself: `GRLSRegressorCV` and `GRLSClassifierCV`.
+
+One eigendecomposition gives the exact leave-one-out residuals, GCV and the degrees of freedom for
+every `reg` of a grid (`kernelbook.solvers.grls_path`); the learner is then fitted with the best.
+
+Weights count observations here as everywhere: what is left out is one observation, and of a row
+with weight w > 1 the rest stays.  So `reg_` is what the duplicated sample would give.
+"""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.utils.validation import _num_samples
+
+from kernelbook.estimators.grls import _ATTRIBUTES, GRLSClassifier, GRLSRegressor
+from kernelbook.solvers.grls_path import Spectrum
+
+__all__ = ["GRLSClassifierCV", "GRLSRegressorCV", "RegPath"]
+
+_CV_ATTRIBUTES = f"""
+    reg_ : float
+        The chosen reg: the best `scoring`, and of those within 10⁻⁸ of it the largest reg.
+    best_score_ : float
+        Minus the criterion at `reg_`, so that greater is better.
+    path_ : RegPath
+        The criteria for every reg of the grid, in descending order of reg.
+    loo_errors_ : (m,) or (m, k) array
+        y_i − f⁽⁻ⁱ⁾(x_i) at `reg_`: exactly what a refit without observation i, with mγ held,
+        would miss it by.  NaN for rows of zero weight, and where a combination of the features
+        vanishes on all samples but i: without i its coefficient is free.
+{_ATTRIBUTES}"""
+
+_CV_PARAMETERS = """
+    Parameters
+    ----------
+    kernel, features, solver, tol
+        As for `{plain}`.
+    regs : array of positive numbers, or None
+        The grid.  None takes 50 values in geometric progression, from 10 down to 10⁻¹⁰ times the
+        largest eigenvalue (over m) of the kernel matrix projected away from the features: it
+        moves with the units of the kernel.
+"""
+
+
+@dataclass(frozen=True)
+class RegPath:
+    """The criteria along a grid, as arrays of one length, in descending order of `reg`.
+
+    Attributes
+    ----------
+    reg : the grid
+    loo : mean squared leave-one-out residual
+    gcv : generalized cross-validation; NaN where W ≤ df
+    df : effective degrees of freedom
+    misclassification : share of observations misclassified when left out; None for regressors
+    """
+
+    reg: np.ndarray
+    loo: np.ndarray
+    gcv: np.ndarray
+    df: np.ndarray
+    misclassification: np.ndarray | None = None
+
+
+class _ChoosesReg:
+    """Mixed into a G-RLS learner: choose `reg_` on the path, then fit with it."""
+
+    _criteria = ("loo", "gcv")
+
+    def _fit_best(self, sample, Y, m):
+        regs = self._grid()
+        if self.scoring not in self._criteria:
+            raise ValueError(
+                f"scoring={self.scoring!r} is not known; choose one of {self._criteria}."
+            )
+        self._method(sample)
+        spectrum = Spectrum(self._own_gram(sample.X), sample.P, sample.w)
+        regs = spectrum.default_grid() if regs is None else regs
+        columns = Y.reshape(len(Y), -1)
+        path = spectrum.path(columns, regs)
+        del spectrum
+        self._say_what_is_undefined(path.residuals[0, :, 0], sample)
+        self.path_ = self._criteria_of(path, columns, sample.w)
+        best = self._best(self.path_)
+        self.reg_ = float(self.path_.reg[best])
+        self.best_score_ = -float(getattr(self.path_, self.scoring)[best])
+        self.loo_errors_ = np.full((m, *Y.shape[1:]), np.nan)
+        self.loo_errors_[sample.kept] = path.residuals[best].reshape(Y.shape)
+        del path
+        return self._fit_targets(sample, Y, self.reg_, m)
+
+    def _grid(self):
+        if self.regs is None:
+            return None
+        regs = np.asarray(self.regs, dtype=np.float64)
+        if regs.ndim != 1 or regs.size == 0:
+            raise ValueError(f"regs must be a list of numbers; got one of shape {regs.shape}.")
+        if not (np.isfinite(regs) & (regs > 0)).all():
+            raise ValueError(f"regs must be positive and finite; got {self.regs!r}.")
+        return np.sort(regs)[::-1]
+
+    def _say_what_is_undefined(self, residuals, sample):
+        count = int(np.isnan(residuals).sum())
+        if count == len(residuals):
+            raise ValueError(
+                f"leave-one-out is undefined for every sample (n_samples={count}, free features of rank "
+                f"{count}): without a sample its own feature is free.  Take fewer features or more samples."
+            )
+        if count:
+            first = sample.kept[np.flatnonzero(np.isnan(residuals))[:5]].tolist()
+            warnings.warn(
+                f"leave-one-out is undefined for {count} of {len(residuals)} samples, first {first}: "
+                "some combination of the features vanishes on all other samples.  They do not "
+                "count in the choice of reg, and loo_errors_ is NaN there.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def _criteria_of(self, path, Y, w):
+        defined = ~np.isnan(path.residuals[0, :, 0])
+        left_out = path.residuals[:, defined]
+        share = w[defined] / w[defined].sum()
+        unit = np.abs(Y).max() or 1.0
+        with np.errstate(over="ignore"):
+            loo = np.einsum("i,rik->r", share, (left_out / unit) ** 2) / Y.shape[1] * unit * unit
+        return RegPath(path.reg, loo, path.gcv, path.df, self._missed(left_out, Y[defined], share))
+
+    def _missed(self, left_out, Y, share):
+        return None
+
+    def _best(self, path):
+        criterion = getattr(path, self.scoring)
+        finite = np.isfinite(criterion)
+        if not finite.any():
+            raise ValueError(
+                f"scoring={self.scoring!r} is not a finite number for any reg of the grid: y is too "
+                "large to be squared, or (gcv) the sum of the weights is below the degrees of "
+                "freedom; weights count observations."
+            )
+        smallest = criterion[finite].min()
+        good = finite & (criterion <= smallest * (1 + 1e-8))
+        return int(np.flatnonzero(good)[0])
+
+
+class GRLSRegressorCV(_ChoosesReg, GRLSRegressor):
+    __doc__ = f"""`GRLSRegressor` with `reg` chosen by exact leave-one-out or GCV.
+{_CV_PARAMETERS.format(plain="GRLSRegressor")}
+    scoring : {{"loo", "gcv"}}
+        What to minimize: the mean squared leave-one-out residual, or generalized
+        cross-validation; with several outputs, the mean over them.
+
+    Attributes
+    ----------{_CV_ATTRIBUTES}"""
+
+    def __init__(
+        self, kernel=None, features="constant", regs=None, solver="auto", tol=1e-8, scoring="loo"
+    ):
+        self.kernel = kernel
+        self.features = features
+        self.regs = regs
+        self.solver = solver
+        self.tol = tol
+        self.scoring = scoring
+
+    def fit(self, X, y, sample_weight=None, P=None):
+        """Choose `reg_`, then fit; arguments as for `GRLSRegressor.fit`."""
+        sample = self._numeric_sample(X, y, sample_weight, P)
+        return self._fit_best(sample, sample.y, _num_samples(X))
+
+
+class GRLSClassifierCV(_ChoosesReg, GRLSClassifier):
+    __doc__ = f"""`GRLSClassifier` with `reg` chosen by exact leave-one-out or GCV.
+{_CV_PARAMETERS.format(plain="GRLSClassifier")}
+    scoring : {{"loo", "gcv", "misclassification"}}
+        What to minimize.  The squared residuals of "loo" and "gcv" are those of the ±1 targets;
+        "misclassification" counts wrong labels, each predicted without its own observation,
+        and is a step function of reg: of equally good values the largest is taken.
+
+    Attributes
+    ----------
+    classes_ : array{_CV_ATTRIBUTES}"""
+
+    _criteria = ("loo", "gcv", "misclassification")
+
+    def __init__(
+        self, kernel=None, features="constant", regs=None, solver="auto", tol=1e-8, scoring="loo"
+    ):
+        self.kernel = kernel
+        self.features = features
+        self.regs = regs
+        self.solver = solver
+        self.tol = tol
+        self.scoring = scoring
+
+    def fit(self, X, y, sample_weight=None, P=None):
+        """Choose `reg_`, then fit; arguments as for `GRLSClassifier.fit`."""
+        sample, targets = self._labelled_sample(X, y, sample_weight, P)
+        return self._fit_best(sample, targets, _num_samples(X))
+
+    def _missed(self, left_out, Y, share):
+        f = Y - left_out
+        if Y.shape[1] == 1:
+            wrong = (f[:, :, 0] > 0) != (Y[:, 0] > 0)
+        else:
+            wrong = f.argmax(axis=2) != Y.argmax(axis=1)
+        return wrong @ share
