@@ -25,7 +25,16 @@ from scipy import linalg, sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-__all__ = ["Constant", "FeatureRange", "Polynomials", "as_features", "evaluate", "feature_range"]
+__all__ = [
+    "Constant",
+    "FeatureRange",
+    "Polynomials",
+    "as_features",
+    "check_feature_matrix",
+    "check_order",
+    "evaluate",
+    "feature_range",
+]
 
 
 class Constant(TransformerMixin, BaseEstimator):
@@ -200,6 +209,30 @@ def check_feature_matrix(P, n_rows, name) -> np.ndarray:
             "features must be finite."
         )
     return np.ascontiguousarray(P)
+
+
+def check_order(P, X, kernel) -> None:
+    """Raise unless the features contain the polynomials that the kernel's `cpd_order` needs.
+
+    A kernel of order q is definite only on coefficients that annihilate the polynomials of degree
+    less than q; Pᵀc = 0 sees to that if they are in the span of the features.  Whether they are
+    is tried on the sample: P their feature matrix, X the points.
+    """
+    if kernel.cpd_order == 0:
+        return
+    needed = Polynomials(kernel.cpd_order - 1).fit(X)
+    V = needed.transform(X)
+    Q = feature_range(P).Q
+    missing = np.linalg.norm(V - Q @ (Q.T @ V), axis=0) / np.sqrt(len(V))
+    # The square root of rounding: features may contain them in a poorly scaled basis.
+    if np.any(missing > 1e-8):
+        names = needed.get_feature_names_out()[missing > 1e-8]
+        raise ValueError(
+            f"{kernel!r} is conditionally positive definite of order {kernel.cpd_order}: it needs "
+            f"all polynomials of degree ≤ {kernel.cpd_order - 1} among the free features, and "
+            f"{', '.join(names)} is no combination of yours.  Use "
+            f"features=Polynomials({kernel.cpd_order - 1}), or add it to yours."
+        )
 
 
 @dataclass(frozen=True)

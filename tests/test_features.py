@@ -22,9 +22,11 @@ from kernelbook.features import (
     Polynomials,
     as_features,
     check_feature_matrix,
+    check_order,
     evaluate,
     feature_range,
 )
+from kernelbook.kernels import Gaussian, Multiquadric, Polyharmonic, ThinPlate
 
 EPS = np.finfo(float).eps
 
@@ -310,3 +312,26 @@ def test_extreme_units(unit):
     r = feature_range(P * unit)
     assert r.rank == 6
     np.testing.assert_allclose(unit * coefficients(P * unit, target), coefficients(P, target))
+
+
+# ------------------------------------------------------------ the polynomials that a kernel needs
+
+
+@pytest.mark.parametrize(
+    ("kernel", "degree"), [(Multiquadric(), 0), (ThinPlate(), 1), (Polyharmonic(5), 2)]
+)
+def test_conditional_kernels_need_their_polynomials(kernel, degree):
+    X = points(12, 40, 2, scale=2.0, shift=100.0)
+    check_order(Polynomials(degree).fit_transform(X), X, kernel)
+    check_order(Polynomials(degree + 1, scaled=False).fit_transform(X), X, kernel)
+    # A change of basis changes nothing, and further features do not hurt.
+    P = Polynomials(degree).fit_transform(X)
+    mixed = np.hstack([P, np.sin(X)]) @ np.random.default_rng(0).normal(size=(P.shape[1] + 2,) * 2)
+    check_order(mixed, X, kernel)
+    too_few = Polynomials(degree - 1).fit_transform(X) if degree else np.sin(X)
+    with pytest.raises(ValueError, match=rf"Use features=Polynomials\({degree}\)"):
+        check_order(too_few, X, kernel)
+
+
+def test_definite_kernels_need_none():
+    check_order(np.empty((5, 0)), np.ones((5, 1)), Gaussian())
