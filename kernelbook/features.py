@@ -19,6 +19,7 @@ Then λ is not unique; `feature_range` reduces P to its range and fixes one λ.
 
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
+from math import comb
 
 import numpy as np
 from scipy import linalg, sparse
@@ -220,18 +221,24 @@ def check_order(P, X, kernel) -> None:
     """
     if kernel.cpd_order == 0:
         return
-    needed = Polynomials(kernel.cpd_order - 1).fit(X)
+    degree, (m, d) = kernel.cpd_order - 1, X.shape
+    needs = (
+        f"{kernel!r} is conditionally positive definite of order {kernel.cpd_order}: it needs all "
+        f"polynomials of degree ≤ {degree} among the free features"
+    )
+    count = comb(d + degree, degree)
+    if count > 100 * max(m, P.shape[1]):
+        raise ValueError(f"{needs}; on points with {d} columns these are {count}.")
+    needed = Polynomials(degree).fit(X)
     V = needed.transform(X)
     Q = feature_range(P).Q
-    missing = np.linalg.norm(V - Q @ (Q.T @ V), axis=0) / np.sqrt(len(V))
-    # The square root of rounding: features may contain them in a poorly scaled basis.
-    if np.any(missing > 1e-8):
-        names = needed.get_feature_names_out()[missing > 1e-8]
+    missing = np.linalg.norm(V - Q @ (Q.T @ V), axis=0) / np.sqrt(m)
+    worst = np.argmax(missing)
+    # About the square root of rounding: features may contain them in a poorly scaled basis.
+    if missing[worst] > 1e-8:
         raise ValueError(
-            f"{kernel!r} is conditionally positive definite of order {kernel.cpd_order}: it needs "
-            f"all polynomials of degree ≤ {kernel.cpd_order - 1} among the free features, and "
-            f"{', '.join(names)} is no combination of yours.  Use "
-            f"features=Polynomials({kernel.cpd_order - 1}), or add it to yours."
+            f"{needs}, and {needed.get_feature_names_out()[worst]} is no combination of yours on "
+            f"this sample.  Use features=Polynomials({degree}), or add it to yours."
         )
 
 

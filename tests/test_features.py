@@ -335,3 +335,8 @@ def test_conditional_kernels_need_their_polynomials(kernel, degree):
 
 def test_definite_kernels_need_none():
     check_order(np.empty((5, 0)), np.ones((5, 1)), Gaussian())
+
+
+def test_polynomials_too_many_to_name_are_not_built():
+    with pytest.raises(ValueError, match="on points with 1000 columns these are 501501"):
+        check_order(np.ones((9, 1)), np.ones((9, 1000)), Polyharmonic(5))
