@@ -75,7 +75,8 @@ class FreeFeatureEstimator(BaseEstimator):
         if self._precomputed:
             X = X[:, kept] if kept.size < m else X
         else:
-            self.kernel_ = as_kernel(self.kernel, X.shape[1])
+            # A copy: changing the parameters of a learner must not change what it has learned.
+            self.kernel_ = as_kernel(self.kernel, X.shape[1]).copy()
         P = self._fit_features(given, y, P, kept.size)
         return Sample(X, y, w, P, kept)
 
@@ -102,7 +103,8 @@ class FreeFeatureEstimator(BaseEstimator):
         if self._precomputed:
             self._columns = sample.kept[rows]
         else:
-            self._centers = sample.X[rows]
+            # Rows may still be the caller's own array, which the caller may change after the fit.
+            self._centers = sample.X[rows].copy()
 
     def _evaluate(self, X, dual_coef, coef, P=None):
         """f(X) = K(X, centres) dual_coef + P(X) coef."""
