@@ -16,10 +16,8 @@ there was one observation, and then there is no estimate of scale).
 """
 
 import warnings
-from numbers import Real
 
 import numpy as np
-from scipy.special import comb
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
@@ -27,7 +25,11 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 
 from kernelbook.certificates import Certificate
 from kernelbook.estimators._base import FreeFeatureEstimator, Sample
-from kernelbook.features import Polynomials
+from kernelbook.estimators._grls_checks import (
+    check_contains_polynomials,
+    check_number,
+    symmetric_copy,
+)
 from kernelbook.solvers.grls import METHODS, System
 
 __all__ = ["GRLSClassifier", "GRLSRegressor"]
@@ -86,11 +88,16 @@ class _GRLS(FreeFeatureEstimator):
 
     # ------------------------------------------------------------------------------ fitting
 
+    def _forget(self):
+        """A fit that fails must not leave half of it beside half of an earlier one."""
+        self.__dict__.pop("dual_coef_", None)
+
     def _fit_targets(self, sample: Sample, Y, reg, m):
-        """Minimize for every column of Y and keep the fitted attributes; m counts absent rows too."""
+        """Minimize for every column of Y and keep the fitted attributes; m includes absent rows."""
         check_number("reg", reg)
         check_number("tol", self.tol)
-        system = self._system(sample, reg)
+        method = self._method(sample)
+        system = System(self._own_gram(sample.X), sample.P, reg, sample.w, method)
         solution = system.solve(Y.reshape(len(Y), -1))
 
         columns = Y.shape[1:]
@@ -108,17 +115,13 @@ class _GRLS(FreeFeatureEstimator):
             scale = deviation**2
         self._deviation = deviation.reshape(columns)
         self.scale_ = scale.reshape(columns) if columns else float(scale[0])
-        self._coef_cov = None if self._order(sample) else system.coef_covariance()
+        self._coef_cov = None if self._order() else system.coef_covariance()
         self._remember(sample)
         # The factor is m×m: keep it only where it could not be computed again (see `_posterior`).
         self._factored = system if self._precomputed else None
-        self._refit = (sample.P, sample.w, reg)
+        self._refit = (sample.P, reg, sample.w, method)
         self._warn_unless_converged()
         return self
-
-    def _system(self, sample, reg):
-        method = self._method(sample)
-        return System(self._own_gram(sample.X), sample.P, reg, sample.w, method)
 
     def _method(self, sample):
         """The solver to use; errors for what the kernel or the features make impossible."""
@@ -131,7 +134,7 @@ class _GRLS(FreeFeatureEstimator):
                 f"{l} free features on {m} samples: more features than samples interpolate any y. "
                 "Take fewer features, or more samples."
             )
-        order = self._order(sample)
+        order = self._order()
         if order == 0:
             return self.solver
         if self.solver == "cholesky":
@@ -142,7 +145,7 @@ class _GRLS(FreeFeatureEstimator):
         check_contains_polynomials(sample, order, self.kernel_)
         return "nullspace"
 
-    def _order(self, sample):
+    def _order(self):
         return 0 if self._precomputed else self.kernel_.cpd_order
 
     def _own_gram(self, X):
@@ -154,16 +157,16 @@ class _GRLS(FreeFeatureEstimator):
         certificate = self.certificate_
         if not certificate.kkt <= self.tol:
             warnings.warn(
-                f"{type(self).__name__}: the linear system is too ill-conditioned for tol={self.tol}:"
-                f" kkt={certificate.kkt:.1e}, duality gap {certificate.gap:.1e} (objective "
-                f"{certificate.primal:.3g}).  A larger reg, a narrower kernel or scaled data help.",
+                f"the linear system is too ill-conditioned for tol={self.tol}: "
+                f"kkt={certificate.kkt:.1e}, duality gap {certificate.gap:.1e} at the objective "
+                f"{certificate.primal:.3g}.  A larger reg, a narrower kernel or scaled data help.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
 
     @property
     def coef_cov_(self):
-        check_is_fitted(self)
+        check_is_fitted(self, "dual_coef_")
         if self._coef_cov is None:
             raise AttributeError(
                 f"coef_cov_ is not defined for {self.kernel_!r}: the kernel is only conditionally "
@@ -179,21 +182,20 @@ class _GRLS(FreeFeatureEstimator):
     # --------------------------------------------------------------------------- evaluation
 
     def _values(self, X, P=None):
-        check_is_fitted(self)
+        check_is_fitted(self, "dual_coef_")
         return self._evaluate(X, self.dual_coef_[self._kept], self.coef_, P)
 
     def _posterior(self):
-        """The factored system.  Without it a fitted learner is m×d, so it is made when asked for."""
+        """The factored system: m×m, where a fitted learner is m×d, so made when asked for."""
         if self._factored is None:
-            P, w, reg = self._refit
-            self._factored = self._system(Sample(self._centers, None, w, P, self._kept), reg)
+            self._factored = System(self.kernel_(self._centers), *self._refit)
         return self._factored
 
     def _std(self, X, P, diag):
         """The standard deviation of f(x), (n,) or (n, k)."""
         if np.isnan(self._deviation).any():
             raise ValueError(
-                f"return_std needs scale_ = yᵀGy/(W − rank P), but W = {self._refit[1].sum():g} "
+                f"return_std needs scale_ = yᵀGy/(W − rank P), but W = {self._refit[2].sum():g} "
                 f"observations (the sum of the weights) do not exceed rank P = {self.rank_}."
             )
         given, X = (
@@ -222,8 +224,8 @@ class _GRLS(FreeFeatureEstimator):
             return self.kernel_.diag(X)
         if diag is None:
             raise ValueError(
-                "return_std with kernel='precomputed' needs Φ(x, x) at the new points, which G does "
-                "not contain: predict(G, return_std=True, diag=...)."
+                "return_std with kernel='precomputed' needs Φ(x, x) at the new points, which G "
+                "does not contain: predict(G, return_std=True, diag=...)."
             )
         diag = np.asarray(diag, dtype=np.float64)
         if diag.shape != (X.shape[0],) or not np.isfinite(diag).all():
@@ -268,6 +270,7 @@ class GRLSRegressor(RegressorMixin, _GRLS):
         return self._fit_targets(sample, sample.y, self.reg, _num_samples(X))
 
     def _numeric_sample(self, X, y, sample_weight, P):
+        self._forget()
         sample = self._sample(X, y, sample_weight, P, multi_output=True, y_numeric=True)
         sample.y = np.asarray(sample.y, dtype=np.float64)
         return sample
@@ -327,13 +330,14 @@ class GRLSClassifier(ClassifierMixin, _GRLS):
         return self._fit_targets(sample, targets, self.reg, _num_samples(X))
 
     def _labelled_sample(self, X, y, sample_weight, P):
+        self._forget()
         sample = self._sample(X, y, sample_weight, P)
         check_classification_targets(sample.y)
         self.classes_, index = np.unique(sample.y, return_inverse=True)
         if self.classes_.size == 1:
             raise ValueError(
-                f"y has one class only, {self.classes_[0]!r}; a classifier needs at least two classes "
-                "with positive weight."
+                f"y has one class only, {self.classes_[0]!r}; a classifier needs at least two "
+                "classes with positive weight."
             )
         if self.classes_.size == 2:
             return sample, 2.0 * index - 1.0
@@ -347,46 +351,3 @@ class GRLSClassifier(ClassifierMixin, _GRLS):
         """The label of the largest value of f."""
         f = self.decision_function(X, P)
         return self.classes_[(f > 0).astype(int) if f.ndim == 1 else f.argmax(axis=1)]
-
-
-def check_number(name, value, smallest=0.0):
-    """A finite real number ≥ `smallest`, or an error that says so."""
-    if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be a number; got {value!r} of type {type(value).__name__}.")
-    if not smallest <= value < np.inf:
-        raise ValueError(f"{name}={value!r} must be a finite number ≥ {smallest:g}.")
-
-
-def check_contains_polynomials(sample, order, kernel):
-    """Raise unless, on the sample, every polynomial of degree < order is in the span of P."""
-    X, P = sample.X, sample.P
-    wanted = f"all polynomials of degree < {order}" if order > 1 else "the constant"
-    remedy = f"features=Polynomials({order - 1})" if order > 1 else "features='constant'"
-    error = (
-        f"{kernel!r} is conditionally positive definite of order {order} and needs {wanted} in the span "
-        f"of the features; {{}}.  Use {remedy}, or a transformer that contains them."
-    )
-    count = comb(X.shape[1] + order - 1, order - 1, exact=True)
-    if count > max(len(X), P.shape[1]) * 100:
-        raise ValueError(error.format(f"with {X.shape[1]} columns these are {count}"))
-    N = Polynomials(order - 1).fit_transform(X)
-    size = np.abs(P).max(axis=0, initial=0.0)
-    basis = P / np.where(size > 0, size, 1.0)
-    rest = N - basis @ np.linalg.lstsq(basis, N, rcond=None)[0]
-    worst = np.max(np.linalg.norm(rest, axis=0) / np.linalg.norm(N, axis=0))
-    if worst > 1e-8:
-        raise ValueError(error.format(f"on this sample a polynomial is {worst:.1e} away from it"))
-
-
-def symmetric_copy(gram):
-    """(G + Gᵀ)/2 in new memory; an error where the two differ by more than rounding."""
-    G = np.array(gram, dtype=np.float64, order="C")
-    largest = max(G.max(), -G.min())
-    for i in range(0, len(G), _BLOCK):
-        rows, rest = slice(i, i + _BLOCK), slice(i, None)
-        upper, lower = G[rows, rest], G[rest, rows].T
-        if np.abs(upper - lower).max() > 1e-6 * largest:
-            raise ValueError("the precomputed kernel matrix is not symmetric; it must be, in fit.")
-        mean = upper / 2 + lower / 2
-        G[rows, rest], G[rest, rows] = mean, mean.T
-    return G

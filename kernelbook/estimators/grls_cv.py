@@ -104,15 +104,15 @@ class _ChoosesReg:
         count = int(np.isnan(residuals).sum())
         if count == len(residuals):
             raise ValueError(
-                f"leave-one-out is undefined for every sample (n_samples={count}, free features of rank "
-                f"{count}): without a sample its own feature is free.  Take fewer features or more samples."
+                f"leave-one-out is undefined for every sample (n_samples={count}, free features of "
+                f"rank {count}): they fit any y.  Take fewer features, or more samples."
             )
         if count:
             first = sample.kept[np.flatnonzero(np.isnan(residuals))[:5]].tolist()
             warnings.warn(
-                f"leave-one-out is undefined for {count} of {len(residuals)} samples, first {first}: "
-                "some combination of the features vanishes on all other samples.  They do not "
-                "count in the choice of reg, and loo_errors_ is NaN there.",
+                f"leave-one-out is undefined for {count} of {len(residuals)} samples ({first} …):"
+                " a combination of the features vanishes on all other samples.  These samples do "
+                "not count in the choice of reg, and loo_errors_ is NaN there.",
                 UserWarning,
                 stacklevel=4,
             )
@@ -134,9 +134,9 @@ class _ChoosesReg:
         finite = np.isfinite(criterion)
         if not finite.any():
             raise ValueError(
-                f"scoring={self.scoring!r} is not a finite number for any reg of the grid: y is too "
-                "large to be squared, or (gcv) the sum of the weights is below the degrees of "
-                "freedom; weights count observations."
+                f"scoring={self.scoring!r} is not a finite number for any reg of the grid: y is "
+                "too large to be squared, or (gcv) the weights, which count observations, sum to "
+                "less than the degrees of freedom."
             )
         smallest = criterion[finite].min()
         good = finite & (criterion <= smallest * (1 + 1e-8))

@@ -39,9 +39,9 @@ refinement does what it can.  What it achieved is in the certificate.
 
 References
 ----------
-Li, Lee, Leung, *Generalized regularized least-squares learning with predefined features in a Hilbert
-space*, NIPS 2006; Wahba, *Spline Models for Observational Data* (1990); Higham, *Accuracy and
-Stability of Numerical Algorithms* (2002), chapter 12 (refinement).
+Li, Lee & Leung, *Generalized regularized least-squares learning with predefined features in a
+Hilbert space*, NIPS 2006; Wahba, *Spline Models for Observational Data* (1990); Higham, *Accuracy
+and Stability of Numerical Algorithms* (2002), chapter 12 (refinement).
 """
 
 from dataclasses import dataclass
@@ -123,8 +123,8 @@ class Scaling:
         largest = max(self.gram.max(), -self.gram.min())
         if not np.isfinite(largest):
             raise ValueError(
-                "the kernel matrix of the sample has entries that are NaN or infinite: rescale X, or "
-                "choose a kernel whose values stay finite on it."
+                "the kernel matrix of the sample has entries that are NaN or infinite: rescale X, "
+                "or choose a kernel whose values stay finite on it."
             )
         return power_of_two(max(largest, rho))
 
@@ -200,12 +200,12 @@ class System:
         lam = scaling.T @ (scaling.Q.T @ target)
         residual = target - scaling.P @ lam
         enough = np.maximum(_ENOUGH * size, 16 * _EPS * _norms(target))
-        open_ = _norms(residual) > enough
+        unfinished = _norms(residual) > enough
         for _ in range(_STEPS):
-            if not open_.any():
+            if not unfinished.any():
                 break
             dU, d_nu = self.factor.solve(residual)
-            dU, d_nu = dU * open_, d_nu * open_
+            dU, d_nu = dU * unfinished, d_nu * unfinished
             trial = self._at(project(scaling.Q, U + dU), lam + scaling.T @ d_nu, target)
             before, after = _norms(residual), _norms(trial[3])
             better = after < before
@@ -213,15 +213,15 @@ class System:
                 np.where(better, new, old)
                 for new, old in zip(trial, (U, lam, product, residual), strict=True)
             )
-            open_ = (after < 0.5 * before) & (after > enough)
+            unfinished = (after < 0.9 * before) & (after > enough)
         kkt = _norms(residual) / np.where(size > 0, size, 1.0)
 
         quadratic = np.sum(U * product, axis=0)
         if np.any(quadratic < -1e-8 * scaling.norm * np.sum(U * U, axis=0)):
             raise ValueError(
-                "the kernel matrix is not positive semidefinite where Pᵀc = 0 (cᵀΦc < 0 was found), "
-                "so the objective has no minimum: it is no kernel, or conditionally positive "
-                "definite with features that lack its polynomials."
+                "the kernel matrix is not positive semidefinite where Pᵀc = 0: cᵀΦc < 0 was found, "
+                "and the objective has no minimum.  It is no kernel, or a conditionally positive "
+                "definite one whose polynomials are not among the features."
             )
         quadratic = np.maximum(quadratic, 0.0)
         loss = _norms(residual + self.rho * U) ** 2

@@ -22,8 +22,8 @@ M = I − QQᵀ be the projection onto ker Qᵀ.  There (1) reads (MΦM + ρI)u 
 maps ker Qᵀ and range Q each to itself and is positive definite for τ > 0: its Cholesky factor
 solves the equation, and ν = Qᵀ(y − Φu) is what the first equation leaves.  This is the null-space
 method with the projection in place of a basis of the null space: a symmetric update of rank 2r
-replaces the rotation of the whole matrix.  MΦM is the kernel "centred" by the features, for Q = 1/√m
-literally so; it is the conditional kernel whose functionals are least squares on the sample.
+replaces the rotation of the whole matrix.  MΦM is the kernel "centred" by the features, for
+Q = 1/√m literally so: the conditional kernel whose functionals are least squares on the sample.
 
 **One array for two matrices.**  Both factor in the lower triangle and leave Φ in the strict
 upper one (its diagonal is m numbers, kept aside).  So Φu, which honest residuals need, costs no

@@ -8,9 +8,9 @@ MΦM = VΛVᵀ on ker Qᵀ, VᵀV = I, QᵀV = 0.  Then for *every* ρ > 0
 To keep V apart from Q where Λ has zeros, what is decomposed is MΦM + τQQᵀ with τ above every
 eigenvalue of MΦM: its last r eigenvectors span range Q.
 
-**Leave-one-out.**  The fitted value f_i = H_i·y depends on y_i with the weight H_ii = 1 − ρG_ii.  Put
-y_i := f⁽⁻ⁱ⁾(x_i), the value predicted without sample i: then dropping sample i changes nothing, the
-fitted value stays f⁽⁻ⁱ⁾(x_i), and so f_i − f⁽⁻ⁱ⁾_i = H_ii (y_i − f⁽⁻ⁱ⁾_i), or
+**Leave-one-out.**  The fitted value f_i depends on y_i with the weight H_ii = 1 − ρG_ii.  Replace
+y_i by f⁽⁻ⁱ⁾(x_i), the value predicted without sample i: then sample i has residual zero at f⁽⁻ⁱ⁾
+and changes nothing, the fitted value is f⁽⁻ⁱ⁾(x_i).  So f_i − f⁽⁻ⁱ⁾(x_i) = H_ii (y_i − f⁽⁻ⁱ⁾(x_i)), or
 
     y_i − f⁽⁻ⁱ⁾(x_i) = (y_i − f_i) / (1 − H_ii) = u_i / G_ii.
 
