@@ -14,6 +14,7 @@ import io
 import os
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import nbformat
 import numpy as np
@@ -78,16 +79,19 @@ def tidy(notebook):
 def execute(path):
     before = nbformat.read(path, as_version=4)
     after = nbformat.read(path, as_version=4)
-    client = NotebookClient(
-        after,
-        timeout=600,
-        kernel_name="python3",
-        record_timing=False,
-        # A local socket: nothing on the machine's network, and no warning about that.
-        config=Config({"KernelManager": {"transport": "ipc"}}),
-        resources={"metadata": {"path": str(path.parent)}},
-    )
-    client.execute()
+    # A local socket: nothing on the machine's network, and no warning about that.  Its address
+    # is absolute, because the kernel runs in the notebook's folder and we may not.
+    with TemporaryDirectory() as folder:
+        socket = {"transport": "ipc", "ip": f"{folder}/kernel"}
+        client = NotebookClient(
+            after,
+            timeout=600,
+            kernel_name="python3",
+            record_timing=False,
+            config=Config({"KernelManager": socket}),
+            resources={"metadata": {"path": str(path.parent)}},
+        )
+        client.execute()
     keep_old_pictures(before, after)
     tidy(after)
     text = nbformat.writes(after) + "\n"
