@@ -15,7 +15,7 @@ from sklearn.neighbors import NearestNeighbors
 
 def conditional(kernel, features, anchors, x, z):
     """H(x, z) for two points, as A (9) prints it; `features` maps a point to a vector."""
-    M = np.array([features(a) for a in anchors]).T
+    M = np.array([features(a) for a in anchors]).reshape(len(anchors), len(anchors)).T
     at_x, at_z = np.linalg.solve(M, features(x)), np.linalg.solve(M, features(z))
     total = kernel(x, z)
     for p, a in enumerate(anchors):
@@ -27,7 +27,7 @@ def conditional(kernel, features, anchors, x, z):
 
 def reproducing(kernel, features, anchors, x, z):
     """K(x, z) for two points, A (8)."""
-    M = np.array([features(a) for a in anchors]).T
+    M = np.array([features(a) for a in anchors]).reshape(len(anchors), len(anchors)).T
     at_x, at_z = np.linalg.solve(M, features(x)), np.linalg.solve(M, features(z))
     return conditional(kernel, features, anchors, x, z) + at_x @ at_z
 
