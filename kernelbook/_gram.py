@@ -226,7 +226,8 @@ def multiply(fill, m, c, *, parallel=True):
         rows = panels[p]
         for cols, tile in _tiles(rows, 0, n):
             fill(rows, cols, tile)
-            out[rows] += tile @ c[cols]
+            with np.errstate(over="ignore", invalid="ignore"):  # the caller looks at the result
+                out[rows] += tile @ c[cols]
 
     _run(panel, len(panels), parallel)
     return out

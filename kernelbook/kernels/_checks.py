@@ -126,6 +126,6 @@ def coefficients(c, n):
             f"c must have one entry, or one row, for each of the {n} rows of Z; got shape "
             f"{c.shape}."
         )
-    c = np.ascontiguousarray(c, dtype=np.float64).reshape(n, -1 if c.ndim == 1 else c.shape[1])
+    c = np.ascontiguousarray(c[:, None] if c.ndim == 1 else c, dtype=np.float64)
     _finite(c, "c")
     return c

@@ -103,7 +103,10 @@ class Kernel:
         """
         X, Z, _ = self._rows(X, Z)
         columns = _checks.coefficients(c, Z.shape[0])
-        product = self._matvec(X, Z, columns)
+        with np.errstate(over="ignore", invalid="ignore"):
+            product = self._matvec(X, Z, columns)
+        if not np.isfinite(product).all():
+            self._overflow()
         return product[:, 0] if np.ndim(c) == 1 else product
 
     def _matvec(self, X, Z, c):
@@ -125,7 +128,8 @@ class Kernel:
         def checked(rows, cols, out):
             with np.errstate(all="ignore"):  # an overflow is reported below, and not as a warning
                 fill(rows, cols, out)
-            if not all_finite(out):
+                finite = all_finite(out)
+            if not finite:
                 self._overflow()
 
         return checked

@@ -186,10 +186,10 @@ class Matern(_Radial):
 def _bessel_profile(s, nu):
     """2^(1−ν)/Γ(ν) · s^ν K_ν(s) for 0 < ν ≤ 50, where the plain formula gives 0·∞ at both ends."""
     far = np.minimum(s, 2000.0)  # 2000^50 exp(−2000) is 0 in floating point
-    near = 1.0 - np.zeros_like(s) if nu <= 2 else _near_zero(far, nu)
+    near = _near_zero(far, nu) if nu > 2 else 1.0
     bessel = special.kve(nu, far)  # exp(s) K_ν(s)
     value = 2.0 ** (1.0 - nu) / special.gamma(nu) * far**nu * bessel * np.exp(-far)
-    return np.where(np.isfinite(bessel), value, near)
+    return np.where(np.isfinite(bessel), np.minimum(value, 1.0), near)
 
 
 def _near_zero(s, nu):
