@@ -30,7 +30,8 @@ wrong line is λ̃ = y₁, the zero block of (25).  It makes f interpolate the a
 over the other samples what is left when the first ℓ samples have infinite weight.
 
 **How A's solution goes wrong.**  A's dual (23)(24) is right.  Its (25) computes coefficients of
-φ_p and its (26) uses them as coefficients of φ'_p.
+φ_p and its (26) uses them as coefficients of φ'_p.  With the virtual points of 4.2, for which
+φ' = φ, (25) is right as it stands.
 """
 
 from dataclasses import dataclass

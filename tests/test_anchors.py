@@ -9,11 +9,13 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import SplineTransformer
 
 from kernelbook import papers
 from kernelbook.conditional import ConditionalKernel
 from kernelbook.conditional.functionals import pick_anchors
+from kernelbook.estimators.grls import GRLSRegressor
 from kernelbook.features import Polynomials
 from kernelbook.kernels import Gaussian, Linear, Polyharmonic, ThinPlate
 
@@ -160,6 +162,31 @@ def test_a_thin_plate_in_kernel_ridge_regression():
 
 
 @pytest.mark.parametrize("anchors", CHOICES)
+def test_the_learner_without_features_on_K_is_kernel_ridge(anchors):
+    X, new = plane(41), plane(42)
+    y = np.sin(X[:, 0])
+    K = ConditionalKernel(ThinPlate(), LINEAR, anchors).fit(X).K
+    learner = GRLSRegressor(kernel=K, features=None, reg=1e-2).fit(X, y)
+    ridge = KernelRidge(kernel="precomputed", alpha=20 * 1e-2).fit(K(X), y)
+    np.testing.assert_allclose(learner.predict(new), ridge.predict(K(new, X)), atol=1e-10)
+    scores = cross_val_score(learner, X, y, cv=3, scoring="neg_mean_squared_error")  # clones K
+    assert np.isfinite(scores).all()
+
+
+@pytest.mark.parametrize("anchors", CHOICES)
+@pytest.mark.parametrize("kernel", [Gaussian(), ThinPlate()])
+def test_what_a_learner_finds_is_a_function_of_every_space(kernel, anchors):
+    X, new = plane(43), plane(44)
+    y = np.sin(X[:, 0]) + X[:, 1]
+    learner = GRLSRegressor(kernel, LINEAR, reg=1e-2).fit(X, y)
+    space = ConditionalKernel(kernel, LINEAR, anchors).fit(X)
+    f = space.solution(learner.coef_, learner.dual_coef_, X)
+    np.testing.assert_allclose(f(new), learner.predict(new), atol=1e-10)
+    objective = np.mean((y - f(X)) ** 2) + 1e-2 * f.seminorm**2
+    assert objective == pytest.approx(learner.certificate_.primal, rel=1e-9)
+
+
+@pytest.mark.parametrize("anchors", CHOICES)
 def test_sparse_rows(anchors):
     S = sparse.random(12, 40, 0.3, format="csr", random_state=0)
     D = S.toarray()
@@ -168,6 +195,7 @@ def test_sparse_rows(anchors):
     np.testing.assert_allclose(sparse_space.K(S), dense_space.K(D), atol=1e-12)
     f = sparse_space.function([1.0], np.arange(12.0), S)
     g = dense_space.function([1.0], np.arange(12.0), D)
+    assert sparse_space.representer(S[:1]).inner(f) == pytest.approx(g(D[:1])[0])
     assert (f + f).norm == pytest.approx((g + g).norm)
     np.testing.assert_allclose((f - 3 * f)(S), (g - 3 * g)(D), atol=1e-9)
 

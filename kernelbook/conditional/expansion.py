@@ -27,6 +27,8 @@ class Expansion:
     c: np.ndarray
     Z: np.ndarray
 
+    __array_ufunc__ = None  # np.float64(2) * f is f's business, not NumPy's
+
     def __call__(self, X):
         return self.space.cardinal(X) @ self.a + self.space.H.matvec(X, self.Z, self.c)
 

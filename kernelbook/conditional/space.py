@@ -208,7 +208,7 @@ class ConditionalKernel:
 
     def representer(self, x):
         """K(x, ·), the function with ⟨f, K_x⟩ = f(x) for every f of the space."""
-        x = x if np.ndim(x) == 2 else np.reshape(x, (1, -1))
+        x = x if getattr(x, "ndim", 0) == 2 else np.reshape(x, (1, -1))
         return self.function(self.cardinal(x)[0], np.ones(1), x)
 
     def solution(self, coef, dual_coef, X):
@@ -244,7 +244,8 @@ class SpaceKernel(Kernel):
         self.weight = weight
 
     def __repr__(self):
-        return f"{'K' if self.weight else 'H'} of {self.space!r}"
+        name = {0.0: "H", 1.0: "K"}.get(self.weight, f"H + {self.weight:g} Σφ'φ'")
+        return f"{name} of {self.space!r}"
 
     @property
     def strictly_pd(self):
