@@ -1,0 +1,144 @@
+"""Newton's method on the active face: from a good guess of the SVM-GB dual to its exact solution.
+
+    minimize  ½βᵀKβ − yᵀβ,      Qᵀβ = 0,   lo ≤ β ≤ hi           (Q: orthonormal features)
+
+Whoever knew which coordinates end at a bound would only have to solve one linear system, for
+the rest, F, and for the multipliers ν.  So guess F: every coordinate that is free, or that sits
+at a bound and wants to leave it under the current ν.  With v = y − Kβ − Qν solve
+
+    [ K_FF + εI   B ] [ d ]   [ v_F ]
+    [ Bᵀ          0 ] [ μ ] = [  b  ]
+
+where B holds the rows F of the features and b = −Qᵀβ.  Coordinates of β + d that leave the box
+are held at the bound they crossed: each is one more equation, one more unit column of B, on the
+*same* Cholesky factor.  When nothing leaves any more, β + d is a feasible point, and an exact
+line search towards it makes the objective fall.
+
+The proximal term ε is what makes this work far from the solution.  Without it the directions
+that K hardly sees send most coordinates out of the box at once, and the method stalls.  ε starts
+near K's diagonal, falls tenfold with every good step and rises with every bad one; because it is
+centred at the current β it does not move the solution (Rockafellar's proximal method of
+multipliers), and it makes singular K — duplicates, linear kernels — harmless.  When F does not
+determine all multipliers, μ is the change of least norm.
+
+References
+----------
+Rockafellar (1976), *Augmented Lagrangians and applications of the proximal point algorithm in
+convex programming*, Math. Oper. Res. 1; Scheinberg (2006), *An efficient implementation of an
+active set method for SVMs*, JMLR 7.
+"""
+
+import numpy as np
+from scipy import linalg
+
+from kernelbook.solvers.svm_certificate import violation
+
+__all__ = ["newton"]
+
+ROUNDS = 12
+"""How often a step may be re-solved because coordinates left the box."""
+
+
+def newton(K, Q, y, lo, hi, beta, nu, *, prox=1e-2, limit=None, max_steps=60):
+    """Drive (β, ν) to the solution as far as rounding allows, or return the best point seen.
+
+    Parameters
+    ----------
+    K : (m, m) array, positive semidefinite;  Q : (m, r) array, orthonormal columns
+    beta, nu : arrays, the start; β may violate Qᵀβ = 0 a little
+    prox : float
+        First ε, in units of the largest diagonal entry of K.
+    limit : int, optional
+        Give up when F is larger: the factor would take too much memory.
+
+    Returns
+    -------
+    beta, nu, steps
+    """
+    scale = K.diagonal().max(initial=0.0) or 1.0
+    eps, least = prox * scale, 1e-13 * scale * max(1, len(y))
+    best, idle = (np.inf, beta, nu), 0
+    for step in range(max_steps):
+        v = y - K @ beta - Q @ nu
+        r = Q.T @ beta
+        error = _error(beta, v, r, lo, hi)
+        if error < 0.5 * best[0]:
+            idle = 0
+        else:
+            # Once full steps no longer help, what is left is rounding.
+            idle += 1
+        if error < best[0]:
+            best = (error, beta, nu)
+        if error == 0 or idle > 3:
+            return *best[1:], step
+        F = np.flatnonzero(((beta > lo) | (v > 0)) & ((beta < hi) | (v < 0)))
+        if limit is not None and F.size > limit:
+            return *best[1:], step
+        target, mu = _face_target(K, Q, v, r, lo, hi, beta, F, eps)
+        if target is None:
+            eps *= 10
+            continue
+        s = target - beta[F]
+        t = _exact_step(K, F, s, v, mu, Q)
+        moved = beta.copy()
+        moved[F] = target if t == 1 else np.clip(beta[F] + t * s, lo[F], hi[F])
+        beta = moved
+        if t > 0.1:
+            nu = nu + t * mu
+        eps = max(0.1 * eps, least) if t > 0.5 else 10 * eps if t < 0.1 else eps
+    return *best[1:], max_steps
+
+
+def _error(beta, v, r, lo, hi):
+    """KKT violation plus the constraint's, in comparable units."""
+    size = np.abs(beta).sum()
+    return violation(beta, v, lo, hi) + (np.abs(r).max(initial=0.0) / size if size > 0 else 0.0)
+
+
+def _face_target(K, Q, v, r, lo, hi, beta, F, eps):
+    """The minimizer over the face F with the box respected, and the change μ of ν."""
+    lo, hi, start = lo[F], hi[F], beta[F]
+    H = K[np.ix_(F, F)]
+    H[np.diag_indices(F.size)] += eps
+    try:
+        factor = linalg.cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
+    except linalg.LinAlgError:
+        return None, None
+    d = linalg.cho_solve(factor, v[F], check_finite=False)
+    B, b = Q[F], -r
+    W = linalg.cho_solve(factor, B, check_finite=False)
+    held = np.zeros(F.size, dtype=bool)
+    z = start
+    for _ in range(ROUNDS):
+        mu = _least_norm_solve(B.T @ W, B.T @ d - b)
+        z = np.where(held, z, start + d - W @ mu)
+        out = np.flatnonzero((z < lo) | (z > hi))
+        if out.size == 0:
+            break
+        if held.sum() + out.size > 0.5 * F.size + 10:
+            return None, None
+        z[out] = np.clip(z[out], lo[out], hi[out])
+        held[out] = True
+        unit = np.zeros((F.size, out.size))
+        unit[out, np.arange(out.size)] = 1.0
+        B, b = np.hstack([B, unit]), np.append(b, z[out] - start[out])
+        W = np.hstack([W, linalg.cho_solve(factor, unit, check_finite=False)])
+    return np.clip(z, lo, hi), mu[: r.size]
+
+
+def _least_norm_solve(S, rhs):
+    """Solve Sx = rhs for positive semidefinite S; least norm where S is singular."""
+    if rhs.size == 0:
+        return rhs
+    size, U = linalg.eigh(S, check_finite=False)
+    kept = size > 1e-13 * size[-1]
+    return U[:, kept] @ ((U[:, kept].T @ rhs) / size[kept])
+
+
+def _exact_step(K, F, s, v, mu, Q):
+    """The best t in [0, 1] along s for the Lagrangian at the new multipliers."""
+    slope = v[F] @ s - mu @ (Q[F].T @ s)
+    if slope <= 0:
+        return 0.0
+    curvature = s @ (K[np.ix_(F, F)] @ s)
+    return 1.0 if curvature <= slope else slope / curvature

@@ -1,0 +1,120 @@
+"""What a solution of the SVM-GB dual can prove: violation, exact feasibility, duality gap.
+
+    dual:     maximize  yᵀβ − ½βᵀKβ,                      Pᵀβ = 0,  0 ≤ y_iβ_i ≤ C_i
+    primal:   minimize  ½|f|² + Σ C_i (1 − y_i f_i)₊,     f = Kβ + Pλ,  |f|² = βᵀKβ
+
+**Violation.**  With v = y − f, a coordinate that may grow (β_i < hi_i) must have v_i ≤ 0 and one
+that may shrink v_i ≥ 0.  The violation of (β, λ) is the largest breach upwards plus the largest
+downwards.  If the constant is among the features and λ is sensible, the two add up to LIBSVM's
+m(α) − M(α), which does not depend on the bias: `tol` means the same as there.
+
+**Gap.**  With α = y∘β in the box and Pᵀβ = 0,
+
+    primal − dual = Σ (C_i − α_i)(1 − y_i f_i)₊ + α_i (y_i f_i − 1)₊,
+
+a sum of non-negative terms.  With Pᵀβ = r ≠ 0 the difference can be negative and proves nothing.
+
+**Repair.**  So β is moved to an exactly feasible point first.  Give a coordinate the freedom
+d_i = min(α_i, C_i − α_i), D = diag d; the smallest move in the metric D⁻² that restores Pᵀβ = 0 is
+
+    β' = β − D²P (PᵀD²P)⁻¹ r,         and  |β'_i − β_i| ≤ d_i √(rᵀ(PᵀD²P)⁻¹r)  (Cauchy–Schwarz),
+
+so it stays in the box if rᵀ(PᵀD²P)⁻¹r ≤ 1, and coordinates at a bound stay there exactly.
+Otherwise β is projected onto {Pᵀβ = 0} ∩ box, a problem in as many unknowns as there are features.
+"""
+
+import numpy as np
+from scipy import linalg
+
+from kernelbook.certificates import Certificate
+
+__all__ = ["certify", "constraint_residual", "repair", "violation"]
+
+ROUNDING = 8 * np.finfo(float).eps
+
+
+def violation(beta, v, lo, hi):
+    """max(0, v over β < hi) + max(0, −v over β > lo): zero iff (β, λ) is optimal."""
+    up = np.max(v, initial=0.0, where=beta < hi)
+    down = np.max(-v, initial=0.0, where=beta > lo)
+    return float(up + down)
+
+
+def constraint_residual(P, beta):
+    """max_p |Σ_i P_ip β_i| / Σ_i |P_ip β_i|."""
+    size = np.abs(P).T @ np.abs(beta)
+    residual = np.abs(P.T @ beta)
+    return float(np.max(residual / np.where(size > 0, size, 1.0), initial=0.0))
+
+
+def repair(Q, beta, lo, hi):
+    """A point of the box with Qᵀβ = 0 up to rounding, as near to β as the box allows.
+
+    Parameters
+    ----------
+    Q : (m, r) array
+        Orthonormal columns that span the features.
+    """
+    beta = np.clip(beta, lo, hi)
+    for _ in range(3):
+        r = Q.T @ beta
+        if np.abs(r).max(initial=0.0) <= ROUNDING * np.linalg.norm(beta):
+            return beta
+        d = np.minimum(beta - lo, hi - beta)
+        d /= d.max(initial=0.0) or 1.0
+        G = (d[:, None] * Q).T @ (d[:, None] * Q)
+        x = linalg.lstsq(G, r, check_finite=False)[0]
+        moved = beta - d * d * (Q @ x)
+        if np.any(moved < lo) or np.any(moved > hi) or not _improves(Q, moved, beta):
+            break
+        beta = moved
+    return _project(Q, beta, lo, hi)
+
+
+def _improves(Q, new, old):
+    return np.abs(Q.T @ new).max() < 0.5 * np.abs(Q.T @ old).max()
+
+
+def _project(Q, beta, lo, hi, max_steps=50):
+    """Nearest point of the box with Qᵀβ = 0: β(μ) = clip(β − Qμ), and μ solves Qᵀβ(μ) = 0.
+
+    The equation is the gradient of a convex, piecewise quadratic function of μ, namely
+    θ(μ) = −½‖β(μ) − β‖² − μᵀQᵀβ(μ); damped Newton steps reduce the norm of the residual.
+    """
+    near, mu = beta, np.zeros(Q.shape[1])
+    r = Q.T @ near
+    for _ in range(max_steps):
+        if np.abs(r).max(initial=0.0) <= ROUNDING * np.linalg.norm(near):
+            break
+        inner = (near > lo) & (near < hi)
+        # At bounds a coordinate moves if the step pulls it inwards; the ridge keeps them in play.
+        G = Q[inner].T @ Q[inner]
+        G[np.diag_indices_from(G)] += 1e-12 + (0.0 if inner.any() else 1.0)
+        step = linalg.solve(G, r, assume_a="pos", check_finite=False)
+        t = 1.0
+        while t > 1e-10:
+            trial = np.clip(beta - Q @ (mu + t * step), lo, hi)
+            r_trial = Q.T @ trial
+            if np.linalg.norm(r_trial) < (1 - 1e-4 * t) * np.linalg.norm(r):
+                break
+            t *= 0.5
+        else:
+            break
+        near, mu, r = trial, mu + t * step, r_trial
+    return near
+
+
+def certify(h, P, y, C, beta, lam):
+    """Certificate of f = h + Pλ, h = Kβ, where Pᵀβ = 0 up to rounding."""
+    f = h + P @ lam
+    alpha, margin = y * beta, y * f
+    short, over = np.maximum(1 - margin, 0.0), np.maximum(margin - 1, 0.0)
+    gap = np.sum((C - alpha) * short + alpha * over)
+    primal = 0.5 * max(beta @ h, 0.0) + C @ short
+    lo, hi = np.minimum(0.0, y * C), np.maximum(0.0, y * C)
+    return Certificate(
+        primal=float(primal),
+        dual=float(primal - gap),
+        constraint=constraint_residual(P, beta),
+        kkt=violation(beta, y - f, lo, hi),
+    )

@@ -1,0 +1,131 @@
+"""Which λ?  One rule for every solver of the SVM-GB.
+
+The kernel part h = Kβ of an optimal f is unique, the feature part Pλ need not be: all λ with
+
+    y_i f_i ≥ 1 where α_i = 0,     y_i f_i = 1 where 0 < α_i < C_i,     y_i f_i ≤ 1 where α_i = C_i,
+
+f = h + Pλ, are optimal, a polyhedron that is a single point as a rule and anything but that when
+the free support vectors do not determine λ — or when the features separate the sample, there
+are no support vectors at all, and λ is all there is.  Predictions depend on the choice, so it is
+fixed here, once:
+
+    among all optimal λ, the one with least Σ w_i (Pλ)_i²
+
+and, if several λ have the same Pλ, the one that `kernelbook.features.feature_range` documents.
+The rule does not depend on the basis of the features, on the order of the samples, nor on whether
+a sample of weight 2 is written down twice.  If the features separate the sample, Pλ is the
+hard-margin machine in the whitened features.
+
+**How.**  In coordinates x with Σ w_i (Pλ)_i² = ‖x‖² this is the point of a polyhedron next to the
+origin.  Equations come first (least squares over the free samples: like LIBSVM's average of the
+biases they propose); on their null space the rest is Lawson and Hanson's least distance
+programming: with u ≥ 0 minimizing ‖Gᵀu‖² + (1 − gᵀu)², the point of least norm with Gz ≥ g is
+z = Gᵀu / (1 − gᵀu), and there is none if 1 − gᵀu = 0.
+
+**Tolerance.**  An inexact β has an empty polyhedron, strictly speaking.  The inequalities are
+therefore relaxed, all by the same amount: the least that keeps the solver's own multipliers inside.
+
+References
+----------
+Lawson & Hanson (1974), *Solving Least Squares Problems*, chapter 23.
+"""
+
+import numpy as np
+from scipy import linalg
+from scipy.optimize import nnls
+
+__all__ = ["choose_multipliers", "separate"]
+
+RANK = 1e-8
+"""Directions that the free samples hold with less than this relative force count as not held."""
+
+
+def choose_multipliers(h, Q, y, w, at_zero, at_C, guess):
+    """ν of least Σ w_i (Qν)_i² among the optimal ones, f = h + Qν.
+
+    Parameters
+    ----------
+    h : (m,) array, the kernel part Kβ
+    Q : (m, r) array, orthonormal columns that span the features
+    at_zero, at_C : (m,) boolean arrays; the other samples are free
+    guess : (r,) array
+        The multipliers the solver came with: nearly optimal, but not chosen by the rule.
+    """
+    if Q.shape[1] == 0:
+        return guess
+    V, R = _whiten(Q, w)
+    free = ~(at_zero | at_C)
+    x, N = _equations(V[free], (y - h)[free])
+    if N.shape[1]:
+        # y_i f_i ≥ 1 reads y_i (V_i Nz) ≥ y_i (y − h − Vx)_i; for α_i = C_i both sides change sign.
+        sign = np.where(at_zero, y, -y)[~free]
+        G = sign[:, None] * (V[~free] @ N)
+        g = sign * (y - h - V @ x)[~free]
+        x = x + N @ _least_distance(G, g, N.T @ (R @ guess - x))
+    return linalg.solve_triangular(R, x)
+
+
+def separate(Q, y, w):
+    """ν of least Σ w_i (Qν)_i² with y_i (Qν)_i ≥ 1 for all i, or None if there is none (T3)."""
+    if Q.shape[1] == 0:
+        return None
+    V, R = _whiten(Q, w)
+    G = y[:, None] * V
+    x = _nearest(G, np.ones(y.size), 1.0 / np.linalg.norm(G, axis=1).max())
+    if x is None:
+        return None
+    # Once more with the right unit of length: narrow margins need long x.
+    x = _nearest(G, np.ones(y.size), np.linalg.norm(x))
+    if x is None or np.min(G @ x) < 1 - 1e-9:
+        return None
+    return linalg.solve_triangular(R, x / min(1.0, np.min(G @ x)))
+
+
+def _whiten(Q, w):
+    """V and triangular R with Qν = V(Rν) and Σ w_i (Vx)_i² = ‖x‖², up to the unit of w."""
+    w = np.maximum(w / w.max(), 1e-12)
+    R = linalg.qr(np.sqrt(w)[:, None] * Q, mode="r")[0][: Q.shape[1]]
+    return linalg.solve_triangular(R, Q.T, trans="T").T, R
+
+
+def _equations(A, b):
+    """The least-norm x that fits Ax = b best, and an orthonormal basis of what A leaves open."""
+    r = A.shape[1]
+    if A.shape[0] == 0:
+        return np.zeros(r), np.eye(r)
+    U, size, Vt = linalg.svd(A, full_matrices=True)
+    rank = int(np.sum(size > RANK * size[0])) if size[0] > 0 else 0
+    x = Vt[:rank].T @ ((U[:, :rank].T @ b) / size[:rank])
+    return x, Vt[rank:].T
+
+
+def _least_distance(G, g, start):
+    """z of least norm with Gz ≥ g − e, e the least slack for which `start` qualifies."""
+    slack = np.max(g - G @ start, initial=0.0)
+    g = g - (1 + 1e-6) * slack - 1e-14 * np.abs(g).max(initial=0.0)
+    if np.all(g <= 0):
+        return np.zeros_like(start)
+    z = _nearest(G, g, np.linalg.norm(start))
+    return start if z is None else z
+
+
+def _nearest(G, g, length):
+    """z of least norm with Gz ≥ g, or None; `length` is a guess of ‖z‖."""
+    length = length or 1.0
+    binding = g > -length * np.linalg.norm(G, axis=1)
+    G, g = G[binding], g[binding] / length
+    size = np.hypot(np.linalg.norm(G, axis=1), np.abs(g))
+    size[size == 0] = 1.0
+    G, g = G / size[:, None], g / size
+    E = np.vstack([G.T, g])
+    u, _ = nnls(E, np.eye(len(E))[-1])
+    rest = 1.0 - g @ u
+    if rest <= 1e-13:
+        return None
+    z = G.T @ u / rest
+    # The constraints that hold with equality determine z; solve for it without the division.
+    active = u > 0
+    exact = linalg.lstsq(G[active], g[active])[0] if active.any() else z
+    if np.min(G @ exact - g, initial=0.0) >= min(np.min(G @ z - g, initial=0.0), -1e-12):
+        z = exact
+    return length * z
