@@ -110,16 +110,18 @@ class Scaling:
         self.Q, self.T = features.Q, features.T
         self.P = self.root * P
         self.gram = gram
-        self.unit = self._choose_unit(rho)
-        if self.unit != 1.0:
+        self.unit, self.norm = 1.0, self._norm()
+        if not (1e-100 < self.norm < 1e100 and (rho == 0 or 1e-100 < rho < 1e100)):
+            self.unit = self._choose_unit(rho)
             gram /= self.unit
-        self.norm = float(np.sqrt(np.dot(gram.ravel(), gram.ravel())))
+            self.norm = self._norm()
+
+    def _norm(self):
+        entries = self.gram.ravel()
+        with np.errstate(over="ignore", invalid="ignore"):
+            return float(np.sqrt(np.dot(entries, entries)))
 
     def _choose_unit(self, rho):
-        with np.errstate(over="ignore"):
-            square = np.dot(self.gram.ravel(), self.gram.ravel())
-        if 1e-200 < square < 1e200 and (rho == 0 or 1e-100 < rho < 1e100):
-            return 1.0
         largest = max(self.gram.max(), -self.gram.min())
         if not np.isfinite(largest):
             raise ValueError(

@@ -10,7 +10,7 @@ eigenvalue of MΦM: its last r eigenvectors span range Q.
 
 **Leave-one-out.**  The fitted value f_i depends on y_i with the weight H_ii = 1 − ρG_ii.  Replace
 y_i by f⁽⁻ⁱ⁾(x_i), the value predicted without sample i: then sample i has residual zero at f⁽⁻ⁱ⁾
-and changes nothing, the fitted value is f⁽⁻ⁱ⁾(x_i).  So f_i − f⁽⁻ⁱ⁾(x_i) = H_ii (y_i − f⁽⁻ⁱ⁾(x_i)), or
+and changes nothing: the fit is f⁽⁻ⁱ⁾.  So f_i − f⁽⁻ⁱ⁾(x_i) = H_ii (y_i − f⁽⁻ⁱ⁾(x_i)), or
 
     y_i − f⁽⁻ⁱ⁾(x_i) = (y_i − f_i) / (1 − H_ii) = u_i / G_ii.
 

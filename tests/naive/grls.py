@@ -62,11 +62,11 @@ def leave_one_out(Phi, P, y, reg):
 
 
 def exact_saddle(Phi, P, y, reg, digits=80):
-    """`saddle` in decimal arithmetic of many digits: the truth about ill-conditioned systems."""
+    """c, λ, f on the sample and the minimum, in decimal arithmetic: the truth if ill-conditioned."""
     m, l = P.shape
     with localcontext() as context:
         context.prec = digits
-        n = m + l
+        n, Y = m + l, [Decimal(float(v)) for v in y]
         rows = [[Decimal(0)] * (n + 1) for _ in range(n)]
         for i in range(m):
             for j in range(m):
@@ -74,7 +74,7 @@ def exact_saddle(Phi, P, y, reg, digits=80):
             rows[i][i] += m * Decimal(float(reg))
             for p in range(l):
                 rows[i][m + p] = rows[m + p][i] = Decimal(float(P[i, p]))
-            rows[i][n] = Decimal(float(y[i]))
+            rows[i][n] = Y[i]
         for k in range(n):
             pivot = max(range(k, n), key=lambda i: abs(rows[i][k]))
             rows[k], rows[pivot] = rows[pivot], rows[k]
@@ -91,5 +91,7 @@ def exact_saddle(Phi, P, y, reg, digits=80):
             + sum((Decimal(float(P[i, p])) * x[m + p] for p in range(l)), Decimal(0))
             for i in range(m)
         ]
+        # At the optimum (Φ + mγI)c + Pλ = y and Pᵀc = 0, so the minimum is γ cᵀy.
+        minimum = Decimal(float(reg)) * sum((x[i] * Y[i] for i in range(m)), Decimal(0))
         as_float = [np.array([float(v) for v in part]) for part in (x[:m], x[m:], values)]
-    return tuple(as_float)
+    return (*as_float, float(minimum))
