@@ -24,6 +24,8 @@ _EXPORTS = {
     "conditional": ["ConditionalKernel"],
     "features": ["Constant", "Polynomials"],
     "certificates": ["Certificate"],
+    "bases": ["FunctionBasis", "GaussianBasis", "KernelBasis", "LinearBasis"],
+    "orthonormal": ["orthonormalize"],
     "estimators.grls": ["GRLSClassifier", "GRLSRegressor"],
     "estimators.grls_cv": ["GRLSClassifierCV", "GRLSRegressorCV"],
 }

@@ -1,0 +1,90 @@
+"""What a basis offers, and where its centres come from."""
+
+from numbers import Integral
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.cluster import KMeans
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_array, check_random_state
+
+__all__ = ["Basis", "CenteredBasis", "points"]
+
+
+class Basis(BaseEstimator):
+    """M functions and their inner products; see the module's text."""
+
+    orthonormal = False
+    """Whether G = I already, so that nothing has to be orthonormalized."""
+
+    accepts_sparse = False
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Resolve whatever depends on the sample, such as centres at the data."""
+        return self
+
+    def evaluate(self, X):
+        """B, an (n, M) matrix: sample i as the basis function j sees it."""
+        raise NotImplementedError
+
+    def gram(self):
+        """G, the (M, M) matrix of inner products."""
+        raise NotImplementedError
+
+    def combine(self, X, c):
+        """Σ_j c_j f_j at the samples: B @ c."""
+        return self.evaluate(X) @ c
+
+
+class CenteredBasis(Basis):
+    """A basis with one or more functions at each of a set of centres."""
+
+    def _resolve(self, X, sample_weight):
+        """The centres that the parameter `centers` means for the sample X."""
+        if not isinstance(self.centers, str):
+            centers = self._given()
+            if centers.shape[1] != X.shape[1]:
+                raise ValueError(
+                    f"centers has {centers.shape[1]} columns and X has {X.shape[1]}; a centre must "
+                    "be a point of the same space."
+                )
+            return centers
+        if self.centers == "data":
+            return X
+        n = self.n_centers
+        if self.centers not in ("subset", "kmeans"):
+            raise ValueError(
+                f"centers={self.centers!r} is not known; use 'data', 'subset', 'kmeans' or an "
+                "array with one centre a row."
+            )
+        if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
+            raise ValueError(f"n_centers must be an integer ≥ 1, not {n!r}.")
+        if self.centers == "subset":
+            rng = check_random_state(self.random_state)
+            return X[np.sort(rng.permutation(X.shape[0])[:n])]
+        # More clusters than points cannot be had; as many as points are the points.
+        model = KMeans(min(n, X.shape[0]), n_init=4, random_state=self.random_state)
+        return model.fit(X, sample_weight=sample_weight).cluster_centers_
+
+    def _given(self):
+        return check_array(
+            self.centers, accept_sparse="csr", dtype=np.float64, input_name="centers"
+        )
+
+    def _centers_now(self):
+        """The centres: fitted, or as given, in which case no fit is needed."""
+        if hasattr(self, "centers_"):
+            return self.centers_
+        if isinstance(self.centers, str):
+            raise NotFittedError(
+                f"{type(self).__name__} with centers={self.centers!r} takes its centres from the "
+                "data: call fit(X) first."
+            )
+        return self._given()
+
+
+def points(X, accept_sparse=False):
+    """X as finite float64 rows."""
+    X = check_array(X, accept_sparse="csr" if accept_sparse else False, dtype=np.float64)
+    return sparse.csr_array(X) if sparse.issparse(X) else X

@@ -1,0 +1,89 @@
+"""Bases without centres: the coordinates, and functions of your own."""
+
+import numpy as np
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_array
+
+from kernelbook.bases.base import Basis, points
+
+__all__ = ["FunctionBasis", "LinearBasis"]
+
+
+class LinearBasis(Basis):
+    """The coordinates themselves, x̂ = x: a linear learner.  Sparse rows stay sparse."""
+
+    orthonormal = True
+    accepts_sparse = True
+
+    def fit(self, X, y=None, sample_weight=None):
+        self.n_features_ = points(X, True).shape[1]
+        return self
+
+    def evaluate(self, X):
+        return points(X, True)
+
+    def gram(self):
+        """The identity, as a sparse matrix: text has too many coordinates for a dense one."""
+        if not hasattr(self, "n_features_"):
+            raise NotFittedError("LinearBasis learns the number of coordinates in fit(X).")
+        return sparse.eye_array(self.n_features_, format="csr")
+
+
+class FunctionBasis(Basis):
+    """Any functions, with any inner product for which you know their Gram matrix.
+
+    Parameters
+    ----------
+    functions : callable or list of callables
+        A function X → (n, M) array, or M functions X → (n,) array.
+    gram : array of shape (M, M), or None
+        ⟨f_j, f_k⟩; None says that the functions are orthonormal.
+    """
+
+    def __init__(self, functions, gram=None):
+        self.functions = functions
+        self._gram = gram  # `gram` itself is a method, as of every basis
+
+    def get_params(self, deep=True):
+        return {"functions": self.functions, "gram": self._gram}
+
+    def set_params(self, **params):
+        unknown = set(params) - {"functions", "gram"}
+        if unknown:
+            raise ValueError(f"{sorted(unknown)} are not parameters of FunctionBasis.")
+        self.functions = params.get("functions", self.functions)
+        self._gram = params.get("gram", self._gram)
+        return self
+
+    @property
+    def orthonormal(self):
+        return self._gram is None
+
+    def evaluate(self, X):
+        X = points(X)
+        if callable(self.functions):
+            B = np.asarray(self.functions(X), dtype=np.float64)
+        else:
+            columns = [np.asarray(f(X), dtype=np.float64).reshape(len(X)) for f in self.functions]
+            B = np.column_stack(columns)
+        M = B.shape[-1] if self._gram is None else self.gram().shape[0]
+        if B.shape != (len(X), M):
+            raise ValueError(
+                f"functions returned shape {B.shape} for {len(X)} points; expected "
+                f"{(len(X), M)}: a column for each function, as many as gram has."
+            )
+        if not np.isfinite(B).all():
+            i, j = np.argwhere(~np.isfinite(B))[0]
+            raise ValueError(f"function {j} is {B[i, j]} at sample {i}; it must be finite there.")
+        return B
+
+    def gram(self):
+        if self._gram is None:
+            if callable(self.functions):
+                raise ValueError("gram=None says orthonormal; pass gram to see it as a matrix.")
+            return np.eye(len(self.functions))
+        G = check_array(self._gram, dtype=np.float64, input_name="gram")
+        if G.shape[0] != G.shape[1] or not np.allclose(G, G.T, rtol=1e-10, atol=0.0):
+            raise ValueError(f"gram must be a symmetric matrix; its shape is {G.shape}.")
+        return 0.5 * (G + G.T)
