@@ -140,6 +140,24 @@ def test_exp2_at_its_ends():
 
 
 @pytest.mark.interpreted
+def test_a_nan_is_never_hidden():
+    for profile, arguments in (
+        (_profiles.exponential, (1.0,)),
+        (_profiles.gaussian, (1.0,)),
+        (_profiles.matern, (1.0, 1.0, 1.0)),
+        (_profiles.multiquadric, (1.0,)),
+        (_profiles.polyharmonic, (2, 1.0, True)),
+        (_profiles.polyharmonic, (1, -1.0, False)),
+        (_profiles.shifted_power, (1.0, 3)),
+    ):
+        tile = np.array([[0.5, np.nan, 2.0, 1.0, 0.0]])
+        with np.errstate(all="ignore"):
+            profile(tile, *arguments)
+        assert np.array_equal(np.isnan(tile), [[False, True, False, False, False]])
+        assert not np.any(np.signbit(tile) & (tile == 0))
+
+
+@pytest.mark.interpreted
 def test_exp2_is_monotone_across_the_seams():
     y = np.sort(-np.abs(np.add.outer(np.arange(1, 6) / 2, np.arange(-40, 41) * 1e-3)).ravel())
     values = np.array([_profiles.exp2(v) for v in y])

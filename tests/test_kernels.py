@@ -263,8 +263,8 @@ def test_strictness_of_composites():
     g, l, p = Gaussian(), Linear(), Polynomial(2, 1.0)
     strict = [g, g + l, l + g, g * p, p * g, 2 * g, g * g, ThinPlate() + l, (g + l) * (p + l)]
     not_strict = [l, p, l + p, g * l, 0 * g, 0 * g + l, g * Polynomial(2, 0.0), p * p, g * (0 * g)]
-    assert all(k.strictly_pd for k in strict)
-    assert not any(k.strictly_pd for k in not_strict)
+    assert all(k.strictly_pd is True for k in [*strict, np.float64(2) * g])
+    assert all(k.strictly_pd is False for k in [*not_strict, np.float64(0) * g])
     assert (g * l)([[0.0], [1.0]])[0, 0] == 0  # why g * l is not
 
 

@@ -45,7 +45,8 @@ scattered data*, Constructive Approximation 2 (1986); Schölkopf & Smola, *Learn
 """
 
 from kernelbook.kernels.algebra import Product, Scaled, Sum
-from kernelbook.kernels.base import FunctionKernel, Kernel, as_kernel
+from kernelbook.kernels.base import Kernel
+from kernelbook.kernels.function import FunctionKernel, as_kernel
 from kernelbook.kernels.inner import Linear, Polynomial
 from kernelbook.kernels.radial import (
     Gaussian,

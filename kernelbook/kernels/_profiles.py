@@ -29,7 +29,7 @@ TO_BITS = 2.0**52 + 2.0**51 + 1023.0  # 1023 is the exponent's bias
 @jit(fast=True)
 def exp2(y):
     """2^y for y ≤ 0."""
-    z = y if y > LOWEST else LOWEST
+    z = LOWEST if y < LOWEST else y  # a NaN stays one
     n = np.rint(z)
     f = z - n
     g = f * f
@@ -37,7 +37,7 @@ def exp2(y):
     odd = C1 + g * (C3 + g * (C5 + g * (C7 + g * (C9 + g * (C11 + g * C13)))))
     bits = np.float64(n + TO_BITS).view(np.int64) << np.int64(52)
     value = (even + f * odd) * np.int64(bits).view(np.float64)
-    return value if y >= LOWEST else 0.0
+    return 0.0 if y < LOWEST else value
 
 
 @jit(fast=True)
@@ -68,7 +68,7 @@ def matern(r, rate, linear, quadratic):
         for j in range(row.shape[0]):
             s = rate * row[j]
             value = (1.0 + s * (linear + quadratic * s)) * exp2(-LOG2_E * s)
-            row[j] = value if s < 1000.0 else 0.0  # not inf · 0
+            row[j] = 0.0 if s > 1000.0 else value  # not inf · 0
 
 
 @jit(fast=True)
@@ -101,8 +101,8 @@ def polyharmonic(r, exponent, sign, with_log):
         for j in range(row.shape[0]):
             value = sign * power(row[j], exponent)
             if with_log:
-                value = value * np.log(row[j]) if row[j] > 0.0 else 0.0
-            row[j] = value
+                value *= np.log(row[j])
+            row[j] = 0.0 if row[j] == 0.0 else value  # not 0 · (−inf), and not −0
 
 
 @jit(fast=True)

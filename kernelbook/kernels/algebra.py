@@ -147,7 +147,7 @@ class Scaled(Kernel):
 
     @property
     def strictly_pd(self):
-        return self.factor > 0 and self.kernel.strictly_pd
+        return bool(self.factor > 0) and self.kernel.strictly_pd
 
     @property
     def accepts_sparse(self):
@@ -155,7 +155,7 @@ class Scaled(Kernel):
 
     @property
     def _positive_diag(self):
-        return self.factor > 0 and self.kernel._positive_diag
+        return bool(self.factor > 0) and self.kernel._positive_diag
 
     @property
     def _thread_safe(self):

@@ -65,7 +65,7 @@ class Polynomial(Kernel):
 
     @property
     def _positive_diag(self):
-        return self.offset > 0
+        return bool(self.offset > 0)
 
     def _fill(self, X, Z):
         inner = Linear()._fill(X, Z)

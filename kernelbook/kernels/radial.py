@@ -242,6 +242,7 @@ class Polyharmonic(_Radial):
         else:
             np.power(r, exponent, out=r)
             r *= sign
+            r += 0.0  # turns −0 into 0
 
 
 class ThinPlate(Polyharmonic):
