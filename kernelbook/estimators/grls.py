@@ -120,8 +120,6 @@ class _GRLS(FreeFeatureEstimator):
         # The factor is m×m: keep it only where it could not be computed again (see `_posterior`).
         self._factored = system if self._precomputed else None
         self._refit = (sample.P, reg, sample.w, method)
-        self._warn_unless_converged()
-        return self
 
     def _method(self, sample):
         """The solver to use; errors for what the kernel or the features make impossible."""
@@ -153,7 +151,8 @@ class _GRLS(FreeFeatureEstimator):
         gram = self._gram(X)
         return symmetric_copy(gram) if self._precomputed else gram
 
-    def _warn_unless_converged(self):
+    def _warned(self):
+        """The learner, after a warning if it has not converged; to be called by `fit`."""
         certificate = self.certificate_
         if not certificate.kkt <= self.tol:
             warnings.warn(
@@ -161,8 +160,9 @@ class _GRLS(FreeFeatureEstimator):
                 f"kkt={certificate.kkt:.1e}, duality gap {certificate.gap:.1e} at the objective "
                 f"{certificate.primal:.3g}.  A larger reg, a narrower kernel or scaled data help.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
+        return self
 
     @property
     def coef_cov_(self):
@@ -267,7 +267,8 @@ class GRLSRegressor(RegressorMixin, _GRLS):
             The feature matrix; only for kernel="precomputed".
         """
         sample = self._numeric_sample(X, y, sample_weight, P)
-        return self._fit_targets(sample, sample.y, self.reg, _num_samples(X))
+        self._fit_targets(sample, sample.y, self.reg, _num_samples(X))
+        return self._warned()
 
     def _numeric_sample(self, X, y, sample_weight, P):
         self._forget()
@@ -327,7 +328,8 @@ class GRLSClassifier(ClassifierMixin, _GRLS):
             The feature matrix; only for kernel="precomputed".
         """
         sample, targets = self._labelled_sample(X, y, sample_weight, P)
-        return self._fit_targets(sample, targets, self.reg, _num_samples(X))
+        self._fit_targets(sample, targets, self.reg, _num_samples(X))
+        return self._warned()
 
     def _labelled_sample(self, X, y, sample_weight, P):
         self._forget()

@@ -88,7 +88,7 @@ class _ChoosesReg:
         self.loo_errors_ = np.full((m, *Y.shape[1:]), np.nan)
         self.loo_errors_[sample.kept] = path.residuals[best].reshape(Y.shape)
         del path
-        return self._fit_targets(sample, Y, self.reg_, m)
+        self._fit_targets(sample, Y, self.reg_, m)
 
     def _grid(self):
         if self.regs is None:
@@ -166,7 +166,8 @@ class GRLSRegressorCV(_ChoosesReg, GRLSRegressor):
     def fit(self, X, y, sample_weight=None, P=None):
         """Choose `reg_`, then fit; arguments as for `GRLSRegressor.fit`."""
         sample = self._numeric_sample(X, y, sample_weight, P)
-        return self._fit_best(sample, sample.y, _num_samples(X))
+        self._fit_best(sample, sample.y, _num_samples(X))
+        return self._warned()
 
 
 class GRLSClassifierCV(_ChoosesReg, GRLSClassifier):
@@ -196,7 +197,8 @@ class GRLSClassifierCV(_ChoosesReg, GRLSClassifier):
     def fit(self, X, y, sample_weight=None, P=None):
         """Choose `reg_`, then fit; arguments as for `GRLSClassifier.fit`."""
         sample, targets = self._labelled_sample(X, y, sample_weight, P)
-        return self._fit_best(sample, targets, _num_samples(X))
+        self._fit_best(sample, targets, _num_samples(X))
+        return self._warned()
 
     def _missed(self, left_out, Y, share):
         f = Y - left_out

@@ -111,9 +111,10 @@ class Spectrum:
         """γ from 10 to 10⁻¹⁰ times the largest eigenvalue over m, but above rounding."""
         top = self.values.max(initial=0.0)
         noise = 1e3 * _EPS * self.scaling.norm
-        if top <= noise:  # the kernel adds nothing to the features; every γ gives the same
-            top = self.scaling.norm or 1.0
         low = max(1e-10 * top, noise)
+        if top <= noise:  # the kernel adds nothing to the features: every γ gives the same f
+            top = self.scaling.norm or 1.0
+            low = 1e-6 * top
         return np.geomspace(10 * top, low, count) * (self.scaling.unit / len(self.weights))
 
     def path(self, Y, reg) -> Path:

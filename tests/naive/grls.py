@@ -62,7 +62,7 @@ def leave_one_out(Phi, P, y, reg):
 
 
 def exact_saddle(Phi, P, y, reg, digits=80):
-    """c, λ, f on the sample and the minimum, in decimal arithmetic: the truth if ill-conditioned."""
+    """c, λ, f on the sample and the minimum in decimal arithmetic: however ill-conditioned."""
     m, l = P.shape
     with localcontext() as context:
         context.prec = digits
