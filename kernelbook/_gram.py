@@ -45,7 +45,6 @@ TRUST = 1 / 64  # the product's ‖x−z‖² is believed above this fraction of
 # Squares outside these limits may have lost digits to underflow, or everything to overflow.
 SMALLEST_SQUARE = 2.0**-900
 LARGEST_SQUARE = 2.0**1000
-LARGEST_CENTRED = 2.0**400  # beyond, ‖x‖² + ‖z‖² − 2x·z might be inf − inf
 
 
 # ------------------------------------------------------------------------------- distances
@@ -58,7 +57,8 @@ def distances(X, Z, *, squared=False):
     2^1000.  Distances have a small relative error at every scale; squares, which are faster,
     are 0 where they underflow and inf where they overflow.
     """
-    square = _by_differences(X, Z) if _use_differences(X, Z) else _by_product(X, Z)
+    by_differences = X.shape[1] <= DIRECT or Z.shape[0] == 0
+    square = _by_differences(X, Z) if by_differences else _by_product(X, Z)
     if squared:
         return square
 
@@ -69,12 +69,6 @@ def distances(X, Z, *, squared=False):
     return fill
 
 
-def _use_differences(X, Z):
-    if X.shape[1] <= DIRECT or X.size == 0 or Z.size == 0:
-        return True
-    return max(X.max(), -X.min(), Z.max(), -Z.min()) > LARGEST_CENTRED
-
-
 def _by_differences(X, Z):
     def fill(rows, cols, out):
         square_differences(X[rows], np.ascontiguousarray(Z[cols].T), out)
@@ -83,11 +77,12 @@ def _by_differences(X, Z):
 
 
 def _by_product(X, Z):
-    centre = Z.mean(axis=0)
-    Zc = Z - centre
-    Xc = Zc if X is Z else X - centre
-    z2 = np.einsum("ij,ij->i", Zc, Zc)
-    x2 = z2 if X is Z else np.einsum("ij,ij->i", Xc, Xc)
+    with np.errstate(all="ignore"):  # what overflows here is not trusted below
+        centre = Z.mean(axis=0)
+        Zc = Z - centre
+        Xc = Zc if X is Z else X - centre
+        z2 = np.einsum("ij,ij->i", Zc, Zc)
+        x2 = z2 if X is Z else np.einsum("ij,ij->i", Xc, Xc)
 
     def fill(rows, cols, out):
         np.matmul(Xc[rows], Zc[cols].T, out=out)
@@ -134,7 +129,7 @@ def product_to_squares(A, B, a2, b2, out):
             doubtful += 0.0 if value > TRUST * scale else 1.0
         if doubtful > 0.0:
             for j in range(row.shape[0]):
-                if not row[j] > TRUST * (a2[i] + b2[j]):
+                if not row[j] > TRUST * (a2[i] + b2[j]):  # true of NaN and inf − inf as well
                     row[j] = squared_distance(A[i], B[j])
 
 

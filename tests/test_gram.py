@@ -102,6 +102,14 @@ def test_all_sizes_at_once(d):
     assert relative_error(filled(_gram.distances(X, X), 7, 7), exact) < 1e-14
 
 
+@pytest.mark.parametrize("size", [1e154, 1e300])
+def test_many_dimensions_and_means_that_overflow(size):
+    X = size * np.random.default_rng(9).uniform(-1, 1, size=(300, 40))
+    exact = cdist(X / size, X / size)
+    np.testing.assert_allclose(Laplacian(size)(X), np.exp(-exact), rtol=1e-13)
+    np.testing.assert_allclose(Gaussian(size)(X), np.exp(-(exact**2)), rtol=1e-12)
+
+
 @st.composite
 def point_sets(draw):
     d = draw(st.sampled_from([1, 2, 5, 17, 20]))
