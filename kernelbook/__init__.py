@@ -28,6 +28,7 @@ _EXPORTS = {
     "orthonormal": ["orthonormalize"],
     "estimators.grls": ["GRLSClassifier", "GRLSRegressor"],
     "estimators.grls_cv": ["GRLSClassifierCV", "GRLSRegressorCV"],
+    "estimators.svmgb": ["C_from_reg", "SVMGBClassifier", "reg_from_C"],
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
 _MODULES = {*(m.partition(".")[0] for m in _EXPORTS), "plotting"}

@@ -57,19 +57,15 @@ def newton(K, Q, y, lo, hi, beta, nu, *, prox=1e-2, limit=None, max_steps=60):
     """
     scale = K.diagonal().max(initial=0.0) or 1.0
     eps, least = prox * scale, 1e-13 * scale * max(1, len(y))
-    best, idle = (np.inf, beta, nu), 0
+    best, idle, patience = (np.inf, beta, nu), 0, 10
     for step in range(max_steps):
         v = y - K @ beta - Q @ nu
         r = Q.T @ beta
         error = _error(beta, v, r, lo, hi)
-        if error < 0.5 * best[0]:
-            idle = 0
-        else:
-            # Once full steps no longer help, what is left is rounding.
-            idle += 1
+        idle = 0 if error < 0.5 * best[0] else idle + 1
         if error < best[0]:
             best = (error, beta, nu)
-        if error == 0 or idle > 3:
+        if error == 0 or idle > patience:
             return *best[1:], step
         F = np.flatnonzero(((beta > lo) | (v > 0)) & ((beta < hi) | (v < 0)))
         if limit is not None and F.size > limit:
@@ -85,6 +81,8 @@ def newton(K, Q, y, lo, hi, beta, nu, *, prox=1e-2, limit=None, max_steps=60):
         beta = moved
         if t > 0.1:
             nu = nu + t * mu
+        # When a full step inside the box does not help, what is left is rounding.
+        patience = 2 if t == 1 and np.all((target > lo[F]) & (target < hi[F])) else 10
         eps = max(0.1 * eps, least) if t > 0.5 else 10 * eps if t < 0.1 else eps
     return *best[1:], max_steps
 

@@ -40,8 +40,9 @@ def interior_point(K, Q, y, lo, hi, *, tol=1e-9, max_steps=80):
     beta = np.where(y > 0, lo + s, hi - t)
     z, w, nu = np.ones(m), np.ones(m), np.zeros(Q.shape[1])
     H = np.empty_like(K)
-    ridge, best, idle = 0.0, np.inf, 0
-    for step in range(max_steps):
+    ridge, best, idle, steps = 0.0, np.inf, 0, 0
+    while steps < max_steps:
+        steps += 1
         Kb = K @ beta
         dual_residual = Kb - y + Q @ nu - z + w
         residual = Q.T @ beta
@@ -81,7 +82,7 @@ def interior_point(K, Q, y, lo, hi, *, tol=1e-9, max_steps=80):
         beta = np.where(s < t, lo + s, hi - t)
         s, t = np.where(s < t, s, hi - lo - t), np.where(s < t, hi - lo - s, t)
     at_lo, at_hi = s < z / scale, t < w / scale
-    return np.where(at_lo, lo, np.where(at_hi, hi, beta)), nu, step + 1
+    return np.where(at_lo, lo, np.where(at_hi, hi, beta)), nu, steps
 
 
 class _Direction:

@@ -55,52 +55,63 @@ def repair(Q, beta, lo, hi):
     Q : (m, r) array
         Orthonormal columns that span the features.
     """
-    beta = np.clip(beta, lo, hi)
+    beta = _within(Q, np.clip(beta, lo, hi), lo, hi)
+    if not _feasible(Q, beta):
+        beta = _within(Q, _project(Q, beta, lo, hi), lo, hi)
+    # Zero is always feasible; a point that is not, to nine digits, would prove nothing.
+    return beta if _feasible(Q, beta, 1e-9) else np.zeros_like(beta)
+
+
+def _feasible(Q, beta, rtol=ROUNDING):
+    return np.abs(Q.T @ beta).max(initial=0.0) <= rtol * np.linalg.norm(beta)
+
+
+def _within(Q, beta, lo, hi):
+    """β' = β − D²P(PᵀD²P)⁻¹r while that stays in the box and helps; twice, for the rounding."""
     for _ in range(3):
-        r = Q.T @ beta
-        if np.abs(r).max(initial=0.0) <= ROUNDING * np.linalg.norm(beta):
-            return beta
+        if _feasible(Q, beta):
+            break
         d = np.minimum(beta - lo, hi - beta)
         d /= d.max(initial=0.0) or 1.0
+        r = Q.T @ beta
         G = (d[:, None] * Q).T @ (d[:, None] * Q)
-        x = linalg.lstsq(G, r, check_finite=False)[0]
-        moved = beta - d * d * (Q @ x)
-        if np.any(moved < lo) or np.any(moved > hi) or not _improves(Q, moved, beta):
+        moved = beta - d * d * (Q @ linalg.lstsq(G, r, check_finite=False)[0])
+        outside = np.any(moved < lo) or np.any(moved > hi)
+        if outside or np.abs(Q.T @ moved).max() >= 0.5 * np.abs(r).max():
             break
         beta = moved
-    return _project(Q, beta, lo, hi)
+    return beta
 
 
-def _improves(Q, new, old):
-    return np.abs(Q.T @ new).max() < 0.5 * np.abs(Q.T @ old).max()
+def _project(Q, beta, lo, hi, max_steps=100):
+    """The nearest point of the box with Qᵀβ = 0.
 
-
-def _project(Q, beta, lo, hi, max_steps=50):
-    """Nearest point of the box with Qᵀβ = 0: β(μ) = clip(β − Qμ), and μ solves Qᵀβ(μ) = 0.
-
-    The equation is the gradient of a convex, piecewise quadratic function of μ, namely
-    θ(μ) = −½‖β(μ) − β‖² − μᵀQᵀβ(μ); damped Newton steps reduce the norm of the residual.
+    It is β(μ) = clip(β − Qμ) for the μ that maximizes the concave, piecewise quadratic
+    D(μ) = ½‖β(μ) − β‖² + μᵀQᵀβ(μ), whose gradient is Qᵀβ(μ): Newton's method, with a little
+    Tikhonov where the coordinates inside the box do not determine the step.
     """
-    near, mu = beta, np.zeros(Q.shape[1])
-    r = Q.T @ near
+
+    def at(mu):
+        near = np.clip(beta - Q @ mu, lo, hi)
+        r = Q.T @ near
+        return near, r, 0.5 * np.sum((near - beta) ** 2) + mu @ r
+
+    mu = np.zeros(Q.shape[1])
+    near, r, value = at(mu)
     for _ in range(max_steps):
         if np.abs(r).max(initial=0.0) <= ROUNDING * np.linalg.norm(near):
             break
         inner = (near > lo) & (near < hi)
-        # At bounds a coordinate moves if the step pulls it inwards; the ridge keeps them in play.
         G = Q[inner].T @ Q[inner]
-        G[np.diag_indices_from(G)] += 1e-12 + (0.0 if inner.any() else 1.0)
-        step = linalg.solve(G, r, assume_a="pos", check_finite=False)
-        t = 1.0
-        while t > 1e-10:
-            trial = np.clip(beta - Q @ (mu + t * step), lo, hi)
-            r_trial = Q.T @ trial
-            if np.linalg.norm(r_trial) < (1 - 1e-4 * t) * np.linalg.norm(r):
-                break
-            t *= 0.5
-        else:
+        G[np.diag_indices_from(G)] += 1e-12
+        step, t = linalg.solve(G, r, assume_a="pos", check_finite=False), 1.0
+        trial = at(mu + step)
+        while trial[2] < value + 1e-4 * t * (r @ step) and t > 1e-14:
+            t *= 0.25
+            trial = at(mu + t * step)
+        if np.abs(trial[1]).max() >= np.abs(r).max() and trial[2] <= value:
             break
-        near, mu, r = trial, mu + t * step, r_trial
+        mu, (near, r, value) = mu + t * step, trial
     return near
 
 

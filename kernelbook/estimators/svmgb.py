@@ -1,0 +1,269 @@
+"""`SVMGBClassifier`: the support vector machine with a generalized bias.
+
+    minimize  ½‖P₁f‖² + C Σ w_i (1 − y_i f(x_i))₊      over f = Σ λ_p φ_p + Σ β_i K(x_i, ·),
+
+where the seminorm ‖P₁f‖ does not feel the features φ_p.  With the constant as the only feature this
+is the support vector machine that everybody knows; with none, the one without bias.  How it is
+solved stands in `kernelbook.solvers.svm_dual`, and the papers' own way in
+`kernelbook.solvers.svm_reference`.
+"""
+
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from kernelbook.certificates import Certificate
+from kernelbook.estimators._base import FreeFeatureEstimator
+from kernelbook.estimators._multiclass import SCHEMES, binary_problems, class_scores, predicted
+from kernelbook.features import check_order
+from kernelbook.kernels import FunctionKernel
+from kernelbook.solvers.svm_dual import solve_svm
+from kernelbook.solvers.svm_reference import solve_reference
+
+__all__ = ["C_from_reg", "SVMGBClassifier", "reg_from_C"]
+
+SOLVERS = ("smo", "cvxopt")
+
+
+def C_from_reg(reg, m):
+    """The C that means the same as the papers' γ on m samples: C = 1/(2γm)."""
+    return 1.0 / (2.0 * reg * m)
+
+
+def reg_from_C(C, m):
+    """The papers' γ that means the same as C on m samples: γ = 1/(2Cm)."""
+    return 1.0 / (2.0 * C * m)
+
+
+class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
+    """Support vector machine with free features.
+
+    Parameters
+    ----------
+    kernel : Kernel, callable, "precomputed" or None
+        None is Gaussian(width=√d).  A conditionally positive definite kernel of order q needs
+        the polynomials of degree < q in the span of the features.
+    features : transformer, callable, "constant" or None
+        The free features φ_p; see `kernelbook.features`.
+    C : float
+        Price of a unit of hinge loss; C = 1/(2·reg·m) in the papers' terms (`C_from_reg`).
+    tol : float
+        Largest violation of an optimality condition that passes without a `ConvergenceWarning`,
+        in units of the margin: LIBSVM's m(α) − M(α), see `kernelbook.solvers.svm_certificate`.
+        With up to 1,000 samples the solution is exact up to rounding anyway.
+    gap_tol : float, optional
+        Largest relative duality gap, demanded in addition.
+    solver : {"smo", "cvxopt"}
+        "cvxopt" is the paper's quadratic and linear program, slow and readable; it needs the
+        package cvxopt (pip install kernelbook[reference]).
+    multiclass : {"ovo", "ovr"}
+        One-vs-one with votes, as SVC does it, or one-vs-rest.
+    class_weight : dict, "balanced" or None
+        Multiplies C for the samples of a class.
+    max_iter : int
+        Largest number of steps for each binary problem; −1 for no limit but common sense.
+    verbose : int
+        1 prints a line for each stage of each binary problem.
+
+    Attributes
+    ----------
+    classes_ : (k,) array
+    support_ : (s,) array
+        Indices of the samples with β_i ≠ 0 in at least one binary problem.
+    n_support_ : (k,) array
+        How many of them are in each class.
+    dual_coef_ : (problems, s) array
+        β of each binary problem at the support vectors; 1 problem for two classes, k(k−1)/2 for
+        one-vs-one in the order (0,1), (0,2), …, (1,2), …, k for one-vs-rest.  Where β_i > 0 the
+        sample is on the positive side: the later class of a pair, the class itself in one-vs-rest.
+    coef_ : (problems, ℓ) array
+        λ.  Where the optimal λ is not unique: the one with least Σ w_i (Pλ)_i² on the samples of
+        the problem, w including the class weights (`kernelbook.solvers.svm_multipliers`); where
+        even Pλ leaves a choice, that of `kernelbook.features.feature_range`.
+    rank_ : (problems,) array
+        Rank of P on the samples of each problem.
+    n_iter_ : (problems,) array
+    certificate_ : Certificate
+        With several problems, one in `parts` for each, and their sum.
+    """
+
+    def __init__(
+        self,
+        kernel=None,
+        features="constant",
+        C=1.0,
+        tol=1e-3,
+        gap_tol=None,
+        solver="smo",
+        multiclass="ovo",
+        class_weight=None,
+        max_iter=-1,
+        verbose=0,
+    ):
+        self.kernel = kernel
+        self.features = features
+        self.C = C
+        self.tol = tol
+        self.gap_tol = gap_tol
+        self.solver = solver
+        self.multiclass = multiclass
+        self.class_weight = class_weight
+        self.max_iter = max_iter
+        self.verbose = verbose
+
+    # ------------------------------------------------------------------------------ fitting
+
+    def fit(self, X, y, sample_weight=None, P=None):
+        """Fit to labels y.
+
+        Parameters
+        ----------
+        X : (m, d) array, data frame or sparse matrix; with kernel="precomputed" the (m, m) Gram
+        y : (m,) array of labels
+        sample_weight : (m,) array, optional
+            Multiplies C; a sample of weight 2 is the sample twice, one of weight 0 is absent.
+        P : (m, ℓ) array, optional
+            The feature matrix, with kernel="precomputed" only.
+        """
+        self._check_parameters()
+        self.__dict__.pop("classes_", None)
+        sample = self._sample(X, y, sample_weight, P)
+        check_classification_targets(sample.y)
+        classes, codes = np.unique(sample.y, return_inverse=True)
+        if classes.size < 2:
+            raise ValueError(
+                f"y has only one class, {classes[0]!r}, among the samples of positive weight; "
+                "a classifier needs at least two."
+            )
+        self._check_features(sample)
+        C = self._boxes(sample, classes, codes)
+
+        gram, solutions, problems = self._gram(sample.X), [], []
+        for rows, sign in binary_problems(codes, classes.size, self.multiclass):
+            solutions.append(self._solve(gram, sample.P, C, rows, sign))
+            problems.append(rows)
+            if self.verbose:
+                print(f"problem {len(problems)}: {solutions[-1].certificate}")
+        self._keep(sample, classes, codes, problems, solutions)
+        return self
+
+    def _solve(self, gram, P, C, rows, sign):
+        options = {"kind": self._kind(), "max_iter": self.max_iter, "verbose": self.verbose}
+        whole = rows.size == len(gram)
+        if self.solver == "cvxopt":
+            solve = solve_reference
+        else:
+            solve = solve_svm
+            # A pair has a copy of its own, one-vs-rest needs the matrix again.
+            last_use = not whole or (self._two_classes and not self._precomputed)
+            options |= {"tol": self.tol, "gap_tol": self.gap_tol, "overwrite": last_use}
+        part = gram if whole else gram[np.ix_(rows, rows)]
+        return solve(part, P[rows], sign, C[rows], **options)
+
+    def _kind(self):
+        """What the solver may assume of the Gram matrix."""
+        if self._precomputed:
+            return "unknown"
+        if self.kernel_.cpd_order > 0:
+            return "cpd"
+        parts = [self.kernel_, *self.kernel_.get_params().values()]
+        return "unknown" if any(isinstance(k, FunctionKernel) for k in parts) else "pd"
+
+    def _keep(self, sample, classes, codes, problems, solutions):
+        beta = np.zeros((len(problems), codes.size))
+        for row, rows, solution in zip(beta, problems, solutions, strict=True):
+            row[rows] = solution.beta
+        support = np.flatnonzero(beta.any(axis=0))
+        self.support_ = sample.kept[support]
+        self.n_support_ = np.bincount(codes[support], minlength=classes.size)
+        self.dual_coef_ = beta[:, support]
+        self.coef_ = np.array([s.coef for s in solutions])
+        self.rank_ = np.array([s.rank for s in solutions])
+        self.n_iter_ = np.array([s.n_iter for s in solutions])
+        self.certificate_ = Certificate.joint(s.certificate for s in solutions)
+        self._remember(sample, support)
+        self.classes_ = classes
+        self._warn_unless_converged()
+
+    def _warn_unless_converged(self):
+        proof = self.certificate_
+        worst = max(part.relative_gap for part in proof.parts or (proof,))
+        if proof.kkt <= self.tol and (self.gap_tol is None or worst <= self.gap_tol):
+            return
+        wanted = f"tol={self.tol:g}" + (f", gap_tol={self.gap_tol:g}" if self.gap_tol else "")
+        warnings.warn(
+            f"{type(self).__name__} did not reach {wanted}: the largest violation is "
+            f"{proof.kkt:.1e}, the duality gap {proof.gap:.1e} ({proof.relative_gap:.1e} of the "
+            "objective).  Scale the data, use a smaller C, or allow more steps (max_iter).",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+    # ------------------------------------------------------------------------------- checks
+
+    def _check_parameters(self):
+        _check_positive("C", self.C)
+        _check_positive("tol", self.tol)
+        if self.gap_tol is not None:
+            _check_positive("gap_tol", self.gap_tol)
+        for name, value, known in (
+            ("solver", self.solver, SOLVERS),
+            ("multiclass", self.multiclass, SCHEMES),
+        ):
+            if value not in known:
+                raise ValueError(f"{name}={value!r} is not known; choose one of {known}.")
+        if not isinstance(self.max_iter, Integral) or (self.max_iter < 1 and self.max_iter != -1):
+            raise ValueError(f"max_iter={self.max_iter!r} must be a positive integer, or -1.")
+
+    def _check_features(self, sample):
+        m, l = sample.P.shape
+        if l > max(m, sample.w.sum()):
+            raise ValueError(
+                f"{l} free features on {m} samples: more features than samples separate any "
+                "labels.  Take fewer features, or more samples."
+            )
+        if not self._precomputed:
+            check_order(sample.P, sample.X, self.kernel_)
+
+    def _boxes(self, sample, classes, codes):
+        """C_i = C · sample weight · class weight."""
+        weight = compute_class_weight(
+            self.class_weight, classes=classes, y=sample.y, sample_weight=sample.w
+        )
+        with np.errstate(over="ignore"):
+            C = self.C * sample.w * weight[codes]
+        if not (np.all(C > 0) and np.isfinite(C).all()):
+            raise ValueError(
+                f"C={self.C!r} times sample_weight and class_weight ranges from {C.min():g} to "
+                f"{C.max():g}; it must be positive and finite for every sample."
+            )
+        self._two_classes = classes.size == 2
+        return C
+
+    # --------------------------------------------------------------------------- prediction
+
+    def decision_function(self, X, P=None):
+        """f(X) for two classes; otherwise (n, classes): votes plus confidences in (−1/3, 1/3).
+
+        With multiclass="ovr" the columns are the decision values of the binary problems.
+        """
+        check_is_fitted(self, "classes_")
+        F = self._evaluate(X, self.dual_coef_.T, self.coef_.T, P)
+        return class_scores(F, self.classes_.size, self.multiclass)
+
+    def predict(self, X, P=None):
+        """The class with the largest decision value; for two classes the second where f > 0."""
+        return self.classes_[predicted(self.decision_function(X, P))]
+
+
+def _check_positive(name, value):
+    if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be a number; got {value!r} of type {type(value).__name__}.")
+    if not 0 < value < np.inf:
+        raise ValueError(f"{name}={value!r} must be a positive, finite number.")

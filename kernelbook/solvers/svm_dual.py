@@ -1,0 +1,187 @@
+"""The support vector machine with free features, from Gram matrix to (β, λ) and proof.
+
+    minimize  ½|f|² + Σ C_i (1 − y_i f(x_i))₊,       f = Σ β_i Φ(x_i, ·) + Σ λ_p φ_p
+
+is solved in its dual, a quadratic program with one equation for each free feature,
+
+    minimize  ½βᵀΦβ − yᵀβ,      Pᵀβ = 0,   0 ≤ y_iβ_i ≤ C_i,
+
+by a relay of methods, each good at what the one before it is bad at:
+
+0. `svm_multipliers.separate`: if the features alone separate the sample, β = 0 (T3).  Done.
+1. `smo`: many cheap steps to a violation of about 0.1.  The bias is an equation it can keep; any
+   other feature is an augmented Lagrangian, λ += ρPᵀβ between runs.
+2. `face`: Newton's method on the face that SMO has pointed at, to rounding error.
+3. `interior`: where that fails (a huge C, features that leave λ undetermined) and m is not large,
+   interior points, and Newton again.  Otherwise SMO to a smaller violation, and so on.
+
+Every candidate is moved to an exactly feasible point, gets its λ by the rule of
+`svm_multipliers`, and is accepted or not by its certificate alone.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernelbook.certificates import Certificate
+from kernelbook.features import feature_range
+from kernelbook.solvers.face import newton
+from kernelbook.solvers.interior import interior_point
+from kernelbook.solvers.smo import smo_box, smo_pairs
+from kernelbook.solvers.svm_certificate import certify, repair
+from kernelbook.solvers.svm_multipliers import choose_multipliers, separate
+from kernelbook.solvers.svm_problem import DualProblem, prepare
+
+__all__ = ["SMALL", "SVMSolution", "bounds_reached", "solve_svm"]
+
+SMALL = 1000
+"""Up to this m the solution is always driven to rounding error, whatever `tol`."""
+
+INTERIOR = 3000
+"""Up to this m a step of m³/3 operations is worth trying."""
+
+EXACT = 1e-9
+"""The violation, beyond what rounding explains, above which a small problem goes on."""
+
+
+@dataclass(frozen=True)
+class SVMSolution:
+    """β, λ, the rank of P, the number of steps, and the certificate."""
+
+    beta: np.ndarray
+    coef: np.ndarray
+    rank: int
+    n_iter: int
+    certificate: Certificate
+
+
+def solve_svm(
+    gram, P, y, C, *, tol=1e-3, gap_tol=None, max_iter=-1, kind="pd", overwrite=False, verbose=0
+):
+    """Solve one binary problem.
+
+    Parameters
+    ----------
+    gram : (m, m) array;  P : (m, ℓ) array;  y : (m,) array of ±1
+    C : (m,) array, positive
+        The upper end of each box.  Only ratios matter for the choice of λ, where C is the weight.
+    tol : float
+        Largest violation, in units of the margin; see `svm_certificate`.
+    gap_tol : float, optional
+        Largest relative duality gap, demanded in addition.
+    max_iter : int
+        Steps of all methods together; −1: as many as it takes, within reason.
+    kind : {"pd", "cpd", "unknown"}
+        What is known of the kernel; see `svm_problem`.
+    overwrite : bool
+        Allow `gram` to be destroyed; saves a copy when there are several features.
+
+    Returns
+    -------
+    SVMSolution
+        The best candidate; whether it is good enough is for the caller to say, by `certificate`.
+    """
+    if not np.isfinite(gram).all():
+        raise ValueError("the kernel matrix has entries that are NaN or infinite.")
+    span = feature_range(P)
+
+    def as_solution(beta, values, h, steps):
+        coef = span.T @ (span.Q.T @ values)
+        certificate = certify(h, P, y, C, beta, coef)
+        return SVMSolution(beta, coef, span.rank, max(1, steps), certificate)
+
+    nu = separate(span.Q, y, C)
+    if nu is not None:
+        # A hair longer, so that rounding leaves no y_i f_i below 1 and the certificate is exact.
+        values = span.Q @ nu
+        values *= (1 + 1e-12) / np.min(y * values)
+        return as_solution(np.zeros(y.size), values, np.zeros(y.size), 0)
+
+    problem = prepare(gram, span.Q, y, C, kind=kind, overwrite=overwrite)
+    best = None
+    for b, nu, steps, method in _candidates(problem, max_iter):
+        b = repair(problem.Q, b, problem.lo, problem.hi)
+        h = problem.kernel_part(b)
+        guess = nu if problem.shift is None else nu - problem.shift.T @ b
+        where = bounds_reached(y * b, np.abs(problem.hi + problem.lo))
+        chosen = choose_multipliers(h, problem.Q, y, C, *where, guess)
+        solution = as_solution(b / problem.unit, problem.Q @ chosen, h, steps)
+        proof = solution.certificate
+        if verbose:
+            print(
+                f"{method:>9}: {steps} steps, violation {proof.kkt:.1e}, "
+                f"gap {proof.relative_gap:.1e} relative, "
+                f"{np.count_nonzero(b)} of {b.size} samples support"
+            )
+        if best is None or proof.kkt < best.certificate.kkt:
+            best = solution
+        goal = tol if y.size > SMALL else min(tol, _floor(problem, b))
+        if proof.kkt <= goal and (gap_tol is None or proof.relative_gap <= gap_tol):
+            break
+    return best
+
+
+def bounds_reached(alpha, C):
+    """Which α_i are 0 and which are C_i, up to rounding."""
+    tiny = 1e-11 * np.max(alpha, initial=0.0)
+    at_zero = alpha <= np.minimum(tiny, 0.5 * C)
+    return at_zero, ~at_zero & (C - alpha <= 1e-11 * C)
+
+
+def _floor(problem, b):
+    """A violation that rounding errors in f explain."""
+    return EXACT + 64 * np.finfo(float).eps * problem.scale * np.abs(b).sum()
+
+
+def _candidates(problem: DualProblem, max_iter):
+    """Better and better (b, ν, steps, method); ends when no method has anything left to try."""
+    m = problem.y.size
+    budget = max(10_000_000, 100 * m) if max_iter < 0 else max_iter
+    limit = max(SMALL + 500, int(0.44 * m))
+    b, nu, steps = np.zeros(m), np.zeros(problem.Q.shape[1]), 0
+    spare = 50 * m if m <= INTERIOR else budget  # beyond that, interior points are quicker
+
+    for eps in (0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8):
+        levels = (1.0, 0.3, eps) if eps == 0.1 and problem.rho > 0 else (eps,)
+        b, nu, used, reached = _approach(problem, b, nu, levels, min(spare, budget - steps))
+        steps += used
+        if reached and steps < budget:
+            args = (problem.K, problem.Q, problem.y, problem.lo, problem.hi)
+            b, nu, used = newton(*args, b, nu, limit=limit, max_steps=min(60, budget - steps))
+            steps += used
+        yield b, nu, steps, "SMO+Newton"
+        if eps == 0.1 and m <= INTERIOR and steps < budget:
+            yield from _interior(problem, steps, budget)
+        spare = budget
+        if steps >= budget:
+            return
+
+
+def _interior(problem, steps, budget):
+    args = (problem.K, problem.Q, problem.y, problem.lo, problem.hi)
+    b, nu, used = interior_point(*args, max_steps=min(80, budget - steps))
+    steps += used
+    if steps < budget:
+        b, nu, used = newton(*args, b, nu, prox=1e-6, max_steps=min(60, budget - steps))
+        steps += used
+    yield b, nu, steps, "interior"
+
+
+def _approach(problem, b, nu, levels, budget):
+    """SMO to each violation in `levels`, with a multiplier update after each."""
+    K, Q, y, lo, hi = problem.K, problem.Q, problem.y, problem.lo, problem.hi
+    diag = K.diagonal().copy()
+    b, nu, steps, reached = b.copy(), nu.copy(), 0, True
+    smo = smo_pairs if problem.has_constant else smo_box
+    for eps in levels:
+        v = y - K @ b - Q @ nu
+        used, left = smo(K, diag, lo, hi, b, v, eps, budget - steps)
+        steps += used
+        if problem.has_constant:
+            bias = 0.5 * (np.max(v[b < hi]) + np.min(v[b > lo]))
+            nu[0] += bias * np.sqrt(y.size)
+        nu[problem.has_constant :] += problem.rho * (problem.penalized.T @ b)
+        if left > eps:
+            reached = False
+            break
+    return b, nu, steps, reached
