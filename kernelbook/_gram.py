@@ -11,7 +11,7 @@ is exact).  So in up to `DIRECT` dimensions we sum squared differences, which co
 the product there; above, we use the product on data centred at the mean of Z and repair what it
 spoils.  With s = ‖x‖² + ‖z‖² (centred), the computed ‖x−z‖² is off by at most (2d+8)·u·s,
 u = 2⁻⁵³ [1]; entries below s/64 are computed again from the differences, so that every entry has
-relative error at most 64(2d+8)u: 1.5e-11 in a thousand dimensions, and some 1e-15 on real data,
+relative error at most 64(2d+8)u: 1.5e-11 in a thousand dimensions, and below 1e-14 in practice,
 where rounding errors cancel.
 
 Squaring overflows beyond 1e154 and underflows below 1e-154.  `roots`, which turns squares into
