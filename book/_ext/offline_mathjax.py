@@ -16,7 +16,10 @@ SCRIPT = "tex-svg-full.js"
 def copy_mathjax(app, exception):
     if exception is None and app.builder.format == "html":
         package = Path(find_spec("sphinx-mathjax-offline").origin).parent
-        copy_asset(package / "static" / "mathjax" / SCRIPT, Path(app.outdir) / "_static")
+        copy_asset(
+            package / "static" / "mathjax" / SCRIPT,
+            Path(app.outdir) / "_static",
+        )
 
 
 def setup(app):
