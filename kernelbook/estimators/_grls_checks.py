@@ -3,11 +3,11 @@
 from numbers import Real
 
 import numpy as np
-from scipy.special import comb
 
-from kernelbook.features import Polynomials
+from kernelbook.features import Polynomials, feature_range
+from kernelbook.solvers.grls_factor import project
 
-__all__ = ["check_contains_polynomials", "check_number", "symmetric_copy"]
+__all__ = ["check_contains_polynomials", "check_number", "symmetric_copy", "total"]
 
 _BLOCK = 512
 
@@ -29,16 +29,20 @@ def check_contains_polynomials(sample, order, kernel):
         f"{kernel!r} is conditionally positive definite of order {order} and needs {wanted} in the "
         f"span of the features; {{}}.  Use {remedy}, or features that contain them."
     )
-    count = comb(X.shape[1] + order - 1, order - 1, exact=True)
-    if count > max(len(X), P.shape[1]) * 100:
-        raise ValueError(error.format(f"with {X.shape[1]} columns these are {count}"))
-    N = Polynomials(order - 1).fit_transform(X)
-    size = np.abs(P).max(axis=0, initial=0.0)
-    basis = P / np.where(size > 0, size, 1.0)
-    rest = N - basis @ np.linalg.lstsq(basis, N, rcond=None)[0]
-    worst = np.max(np.linalg.norm(rest, axis=0) / np.linalg.norm(N, axis=0))
+    # The powers (a·x + b)^(q−1) of linear forms span the polynomials, so a few random ones are
+    # all in a subspace only if every polynomial is (with probability one).
+    forms = np.random.default_rng(0).normal(size=(X.shape[1] + 1, 4)) / np.sqrt(X.shape[1] + 1)
+    probes = (Polynomials(1).fit_transform(X) @ forms) ** (order - 1)
+    outside = project(feature_range(P).Q, probes)
+    worst = np.max(np.linalg.norm(outside, axis=0) / np.linalg.norm(probes, axis=0))
     if worst > 1e-8:
-        raise ValueError(error.format(f"on this sample a polynomial is {worst:.1e} away from it"))
+        raise ValueError(error.format(f"on this sample, one is {worst:.1e} away from it"))
+
+
+def total(w):
+    """Σw, infinite if so be."""
+    with np.errstate(over="ignore"):
+        return float(np.sum(w))
 
 
 def symmetric_copy(gram):

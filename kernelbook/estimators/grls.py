@@ -29,6 +29,7 @@ from kernelbook.estimators._grls_checks import (
     check_contains_polynomials,
     check_number,
     symmetric_copy,
+    total,
 )
 from kernelbook.solvers.grls import METHODS, System
 
@@ -107,8 +108,8 @@ class _GRLS(FreeFeatureEstimator):
         self.coef_ = solution.lam.reshape(-1, *columns)
         self.rank_ = system.rank
         self.certificate_ = Certificate.joint(solution.certificates)
-        observations = sample.w.sum() - system.rank
-        free = observations if observations > 0 else np.nan
+        free = total(sample.w) - system.rank
+        free = free if free > 0 else np.nan
         # The root first: y near 1e±300 has a representable deviation, if not a variance.
         deviation = np.sqrt(solution.energy / free / system.scaling.unit) * solution.y_unit
         with np.errstate(over="ignore"):
@@ -126,8 +127,7 @@ class _GRLS(FreeFeatureEstimator):
         if self.solver not in METHODS:
             raise ValueError(f"solver={self.solver!r} is not known; choose one of {METHODS}.")
         m, l = sample.P.shape
-        observations = max(m, sample.w.sum())
-        if l > observations:
+        if l > max(m, total(sample.w)):
             raise ValueError(
                 f"{l} free features on {m} samples: more features than samples interpolate any y. "
                 "Take fewer features, or more samples."
@@ -195,7 +195,7 @@ class _GRLS(FreeFeatureEstimator):
         """The standard deviation of f(x), (n,) or (n, k)."""
         if np.isnan(self._deviation).any():
             raise ValueError(
-                f"return_std needs scale_ = yᵀGy/(W − rank P), but W = {self._refit[2].sum():g} "
+                f"return_std needs scale_ = yᵀGy/(W − rank P), but W = {total(self._refit[2]):g} "
                 f"observations (the sum of the weights) do not exceed rank P = {self.rank_}."
             )
         given, X = (
@@ -338,7 +338,7 @@ class GRLSClassifier(ClassifierMixin, _GRLS):
         self.classes_, index = np.unique(sample.y, return_inverse=True)
         if self.classes_.size == 1:
             raise ValueError(
-                f"y has one class only, {self.classes_[0]!r}; a classifier needs at least two "
+                f"y has one class only, {self.classes_.tolist()}; a classifier needs at least two "
                 "classes with positive weight."
             )
         if self.classes_.size == 2:

@@ -8,12 +8,13 @@ with weight w > 1 the rest stays.  So `reg_` is what the duplicated sample would
 """
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.utils.validation import _num_samples
 
 from kernelbook.estimators.grls import _ATTRIBUTES, GRLSClassifier, GRLSRegressor
+from kernelbook.solvers.grls import power_of_two
 from kernelbook.solvers.grls_path import Spectrum
 
 __all__ = ["GRLSClassifierCV", "GRLSRegressorCV", "RegPath"]
@@ -77,16 +78,21 @@ class _ChoosesReg:
         self._method(sample)
         spectrum = Spectrum(self._own_gram(sample.X), sample.P, sample.w)
         regs = spectrum.default_grid() if regs is None else regs
-        columns = Y.reshape(len(Y), -1)
+        # In units of y, whose own squares might overflow, or vanish and make all reg look alike.
+        unit = power_of_two(np.abs(Y).max())
+        columns = (Y / unit).reshape(len(Y), -1)
         path = spectrum.path(columns, regs)
         del spectrum
         self._say_what_is_undefined(path.residuals[0, :, 0], sample)
-        self.path_ = self._criteria_of(path, columns, sample.w)
-        best = self._best(self.path_)
-        self.reg_ = float(self.path_.reg[best])
+        criteria = self._criteria_of(path, columns, sample.w)
+        best = self._best(criteria)
+        self.reg_ = float(criteria.reg[best])
+        with np.errstate(over="ignore"):
+            loo, gcv = criteria.loo * unit * unit, criteria.gcv * unit * unit
+        self.path_ = replace(criteria, loo=loo, gcv=gcv)
         self.best_score_ = -float(getattr(self.path_, self.scoring)[best])
         self.loo_errors_ = np.full((m, *Y.shape[1:]), np.nan)
-        self.loo_errors_[sample.kept] = path.residuals[best].reshape(Y.shape)
+        self.loo_errors_[sample.kept] = path.residuals[best].reshape(Y.shape) * unit
         del path
         self._fit_targets(sample, Y, self.reg_, m)
 
@@ -121,9 +127,7 @@ class _ChoosesReg:
         defined = ~np.isnan(path.residuals[0, :, 0])
         left_out = path.residuals[:, defined]
         share = w[defined] / w[defined].sum()
-        unit = np.abs(Y).max() or 1.0
-        with np.errstate(over="ignore"):
-            loo = np.einsum("i,rik->r", share, (left_out / unit) ** 2) / Y.shape[1] * unit * unit
+        loo = np.einsum("i,rik->r", share, left_out**2) / Y.shape[1]
         return RegPath(path.reg, loo, path.gcv, path.df, self._missed(left_out, Y[defined], share))
 
     def _missed(self, left_out, Y, share):
@@ -134,9 +138,8 @@ class _ChoosesReg:
         finite = np.isfinite(criterion)
         if not finite.any():
             raise ValueError(
-                f"scoring={self.scoring!r} is not a finite number for any reg of the grid: y is "
-                "too large to be squared, or (gcv) the weights, which count observations, sum to "
-                "less than the degrees of freedom."
+                f"scoring={self.scoring!r} is defined for no reg of the grid: the weights, which "
+                "count observations, sum to less than the degrees of freedom."
             )
         smallest = criterion[finite].min()
         good = finite & (criterion <= smallest * (1 + 1e-8))

@@ -98,11 +98,11 @@ class Scaling:
         The Frobenius norm of `gram`.
     """
 
-    def __init__(self, gram, P, weights=None, rho=1.0):
+    def __init__(self, gram, P, weights=None, rho=0.0):
         m = len(gram)
         self.root = np.ones((m, 1))
         if weights is not None and np.ptp(weights) > 0:
-            w = weights / weights.max()
+            w = np.maximum(weights / weights.max(), 1e-300)
             self.root = np.sqrt(w * (m / w.sum()))[:, None]
             gram *= self.root
             gram *= self.root.T
@@ -148,12 +148,14 @@ class System:
     """
 
     def __init__(self, gram, P, reg, weights=None, method="auto"):
-        m = len(gram)
+        m, reg = len(gram), float(reg)
         if not 0 <= m * reg < np.inf:
             raise ValueError(f"reg={reg!r} must be a finite number ≥ 0.")
         self.scaling = Scaling(gram, P, weights, m * reg)
         self.rho = m * reg / self.scaling.unit
-        self.store = TwoTriangles(self.scaling.gram)
+        # Rounding moves the eigenvalues of Φ by some ε‖Φ‖ (Frobenius norm).
+        self.noise = _EPS * self.scaling.norm
+        self.store = TwoTriangles(self.scaling.gram, 4 * self.noise)
         self.factor = self._factor(method)
 
     @property
@@ -167,9 +169,7 @@ class System:
             "cholesky": (SchurFactor,),
             "nullspace": (NullSpaceFactor,),
         }[method]
-        # Rounding moves the eigenvalues of Φ by some ε‖Φ‖ (Frobenius norm).
-        noise = _EPS * self.scaling.norm
-        jitters = (0.0, 10 * noise, 1000 * noise) if self.rho > 0 else (0.0,)
+        jitters = (0.0, 10 * self.noise, 1000 * self.noise) if self.rho > 0 else (0.0,)
         for jitter in jitters:
             for kind in kinds:
                 try:
@@ -178,8 +178,9 @@ class System:
                     continue
         if self.rho == 0:
             raise ValueError(
-                "reg=0 asks for interpolation, but the kernel matrix is singular on the sample "
-                "(duplicate points? a kernel that is not strictly definite?): use reg > 0."
+                "reg=0 asks for interpolation, but the kernel matrix is singular to rounding "
+                "(duplicate points? a kernel that is too wide, or not strictly definite?): use "
+                "reg > 0."
             )
         where = (
             "" if method == "cholesky" or not self.rank else " on the null space of the features"
@@ -233,8 +234,8 @@ class System:
         with np.errstate(over="ignore"):
             primal = (loss + self.rho * quadratic) / m * y_unit * y_unit
             gap = _norms(residual) ** 2 / m * y_unit * y_unit
-        with np.errstate(invalid="ignore"):
-            dual = primal - gap
+        # Where the objective is above the largest number, that number is the bound below it.
+        dual = np.minimum(primal, np.finfo(float).max) - np.where(np.isfinite(primal), gap, 0.0)
         constraint = _relative_constraint(scaling.P, U)
         return Solution(
             c=c,
@@ -278,7 +279,8 @@ class System:
     def coef_covariance(self):
         """(Pᵀ(Φ + ρD⁻¹)⁻¹P)⁻¹, the covariance of λ per unit of scale."""
         T = self.scaling.T
-        return T @ self.factor.feature_covariance() @ T.T * self.scaling.unit
+        with np.errstate(over="ignore", invalid="ignore"):
+            return T @ self.factor.feature_covariance() @ T.T * self.scaling.unit
 
 
 def power_of_two(x):
@@ -293,5 +295,7 @@ def _norms(A):
 
 def _relative_constraint(P, U):
     """The largest |Σ_i P_ip c_i| / Σ_i |P_ip c_i| for each column."""
+    size = np.abs(P).max(axis=0, initial=0.0)
+    P = P / np.where(size > 0, size, 1.0)
     sums, sizes = np.abs(P.T @ U), np.abs(P).T @ np.abs(U)
     return np.max(sums / np.where(sizes > 0, sizes, 1.0), axis=0, initial=0.0)

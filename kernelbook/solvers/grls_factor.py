@@ -58,13 +58,14 @@ class TwoTriangles:
     """A symmetric Φ strictly above the diagonal of an array, room for L on and below it.
 
     The array is taken over, not copied; it must be C-contiguous (its transpose, what LAPACK
-    sees, is then Fortran-contiguous).
+    sees, is then Fortran-contiguous).  A matrix whose pivots sink below `noise`, the rounding of
+    its entries, counts as not positive definite: what the pivots say then is chance.
     """
 
-    def __init__(self, gram):
+    def __init__(self, gram, noise=0.0):
         if not (gram.flags.c_contiguous and gram.flags.writeable and gram.dtype == np.float64):
             raise TypeError("gram must be a writeable C-contiguous float64 array.")
-        self.square = gram.T
+        self.square, self.noise = gram.T, noise
         self.diagonal = gram.diagonal().copy()
         self._intact = True
 
@@ -105,7 +106,7 @@ class TwoTriangles:
         L, info = lapack.dpotrf(self.square, lower=1, clean=0, overwrite_a=1)
         self._same(L)
         pivots = self.square.diagonal()
-        if info or not (np.isfinite(pivots).all() and (pivots > 0).all()):
+        if info or not (np.isfinite(pivots).all() and pivots.min() > np.sqrt(self.noise)):
             raise NotPositiveDefinite
 
     def _same(self, array):

@@ -37,7 +37,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lapack
 
-from kernelbook.solvers.grls import Scaling, power_of_two
+from kernelbook.solvers.grls import Scaling
 from kernelbook.solvers.grls_factor import TwoTriangles, project
 
 __all__ = ["Path", "Spectrum"]
@@ -94,7 +94,7 @@ class Spectrum:
         if info:
             raise ArithmeticError("LAPACK's dsyevd did not converge.")
         self.values, self.vectors = values[: m - r], vectors[:, : m - r]
-        if np.any(self.values < -1e-8 * scaling.norm):
+        if np.any(self.values < -1e-8 * tau):
             raise ValueError(
                 "the kernel matrix is not positive semidefinite on the null space of the features: "
                 "it is no kernel, or it is a conditionally positive definite one whose "
@@ -118,13 +118,15 @@ class Spectrum:
         return np.geomspace(10 * top, low, count) * (self.scaling.unit / len(self.weights))
 
     def path(self, Y, reg) -> Path:
-        """Leave-one-out residuals, GCV and df for every γ of the array `reg`, all > 0."""
+        """Leave-one-out residuals, GCV and df for every γ of the array `reg`, all > 0.
+
+        Squares of Y must neither overflow nor vanish: scale it.
+        """
         m, k = Y.shape
         scaling, w, W = self.scaling, self.weights, self.weights.sum()
         reg = np.asarray(reg, dtype=np.float64)
         rho = m * (reg / scaling.unit)
-        y_unit = power_of_two(np.abs(Y).max())
-        rest = project(scaling.Q, scaling.root * (Y / y_unit))
+        rest = project(scaling.Q, scaling.root * Y)
 
         shrink = rho / (self.values[:, None] + rho)
         spectral = self.vectors.T @ rest
@@ -134,7 +136,7 @@ class Spectrum:
         scaled = scaled.reshape(m, rho.size, k)
 
         rest_influence, outside = self._rows(shrink)
-        share = np.minimum(1.0, 1.0 / w)[:, None]
+        share = (np.minimum(w, 1.0) / w)[:, None]
         denominator = 1.0 - share * (1.0 - rest_influence)
         # A row of V whose squared length is this small is a zero row and its rounding.
         denominator[(share[:, 0] == 1.0) & (outside < 1e-16)] = np.nan
@@ -143,9 +145,7 @@ class Spectrum:
         df = self.rank + np.sum(self.values[:, None] / (self.values[:, None] + rho), axis=0)
         square = np.einsum("irk,irk->r", scaled, scaled) / k
         free = np.where(W > df, W - df, np.nan)
-        with np.errstate(over="ignore"):
-            gcv = (W / free) ** 2 * square / m * y_unit * y_unit
-        return Path(reg, residuals.transpose(1, 0, 2) * y_unit, gcv, df)
+        return Path(reg, residuals.transpose(1, 0, 2), (W / free) ** 2 * square / m, df)
 
     def _rows(self, shrink):
         """ρG_ii for every ρ, and the squared distance of each e_i from range Q."""
