@@ -259,7 +259,8 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
 
     def predict(self, X, P=None):
         """The class with the largest decision value; for two classes the second where f > 0."""
-        return self.classes_[predicted(self.decision_function(X, P))]
+        codes = predicted(self.decision_function(X, P))
+        return self.classes_[codes]
 
 
 def _check_positive(name, value):

@@ -113,12 +113,14 @@ def _nearest(G, g, length):
     """z of least norm with Gz ≥ g, or None; `length` is a guess of ‖z‖."""
     length = length or 1.0
     binding = g > -length * np.linalg.norm(G, axis=1)
+    if not binding.any():
+        return np.zeros(G.shape[1])
     G, g = G[binding], g[binding] / length
     size = np.hypot(np.linalg.norm(G, axis=1), np.abs(g))
     size[size == 0] = 1.0
     G, g = G / size[:, None], g / size
     E = np.vstack([G.T, g])
-    u, _ = nnls(E, np.eye(len(E))[-1])
+    u, _ = nnls(E, np.eye(len(E))[-1], maxiter=30 * E.shape[1])
     rest = 1.0 - g @ u
     if rest <= 1e-13:
         return None

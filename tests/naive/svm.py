@@ -1,0 +1,81 @@
+"""The SVM-GB dual, slowly: coordinate steps spelled out, and every face of the box tried."""
+
+from itertools import product
+
+import numpy as np
+
+
+def smo_pairs(K, lo, hi, beta, v, eps, max_steps):
+    """Second-order SMO with 1ᵀβ kept, by the formulas of Fan, Chen & Lin."""
+    beta, v, m = beta.copy(), v.copy(), beta.size
+    for step in range(max_steps + 1):
+        up = [k for k in range(m) if beta[k] < hi[k]]
+        down = [k for k in range(m) if beta[k] > lo[k]]
+        i = max(up, key=lambda k: v[k])
+        gap = v[i] - min(v[k] for k in down)
+        if gap <= eps or step == max_steps:
+            return beta, v, step, max(gap, 0.0)
+        eta = {k: max(K[i, i] + K[k, k] - 2 * K[i, k], 1e-12 * (K[i, i] + K[k, k])) for k in down}
+        j = max((k for k in down if v[k] < v[i]), key=lambda k: (v[i] - v[k]) ** 2 / eta[k])
+        t = min((v[i] - v[j]) / eta[j], hi[i] - beta[i], beta[j] - lo[j])
+        beta[i] += t
+        beta[j] -= t
+        v -= t * (K[i] - K[j])
+
+
+def rectangle(A, v, lo, hi):
+    """Maximize vᵀx − ½xᵀAx over a rectangle: the best of its interior, edges and corners."""
+    candidates = []
+    for place in product(("lo", "free", "hi"), repeat=2):
+        x = np.array([{"lo": lo[k], "hi": hi[k], "free": 0.0}[place[k]] for k in range(2)])
+        free = [k for k in range(2) if place[k] == "free"]
+        if free:
+            fixed = [k for k in range(2) if k not in free]
+            rhs = v[free] - A[np.ix_(free, fixed)] @ x[fixed]
+            x[free] = np.linalg.lstsq(A[np.ix_(free, free)], rhs)[0]
+        if np.all(x >= lo - 1e-12) and np.all(x <= hi + 1e-12):
+            candidates.append(x)
+    return max(candidates, key=lambda x: v @ x - 0.5 * x @ A @ x)
+
+
+def every_face(K, P, y, C):
+    """The dual by exhaustion: solve the equations of each of the 3^m faces, keep the best feasible.
+
+    Returns the optimal value of ½βᵀKβ − yᵀβ and a minimizer.
+    """
+    m, l = P.shape
+    lo, hi = np.minimum(0.0, y * C), np.maximum(0.0, y * C)
+    best, argmin = 0.0, np.zeros(m)  # β = 0 is feasible
+    for place in product((0, 1, 2), repeat=m):
+        place = np.array(place)
+        free, beta = place == 1, np.where(place == 2, y * C, 0.0)
+        n = free.sum()
+        if n:
+            system = np.block([[K[np.ix_(free, free)], P[free]], [P[free].T, np.zeros((l, l))]])
+            rhs = np.concatenate([(y - K @ beta)[free], -P.T @ beta])
+            beta[free] = np.linalg.lstsq(system, rhs, rcond=1e-12)[0][:n]
+        feasible = np.abs(P.T @ beta).max(initial=0.0) < 1e-9
+        if feasible and np.all(beta > lo - 1e-10) and np.all(beta < hi + 1e-10):
+            value = 0.5 * beta @ K @ beta - y @ beta
+            if value < best:
+                best, argmin = value, beta
+    return best, argmin
+
+
+def primal(h, P, y, C, beta, lam):
+    """½βᵀKβ + ΣC_i(1 − y_if_i)₊, with h = Kβ."""
+    return 0.5 * beta @ h + C @ np.maximum(1 - y * (h + P @ lam), 0)
+
+
+def votes(F, n_classes):
+    """One-vs-one, a sample at a time: votes, and confidences squeezed into (−1/3, 1/3)."""
+    scores = np.zeros((len(F), n_classes))
+    pairs = [(a, b) for a in range(n_classes) for b in range(a + 1, n_classes)]
+    for i, row in enumerate(F):
+        total = np.zeros(n_classes)
+        for f, (a, b) in zip(row, pairs, strict=True):
+            scores[i, b if f > 0 else a] += 1
+            total[b] += f
+            total[a] -= f
+        scores[i] += total / (3 * (1 + abs(total)))
+    return scores
