@@ -31,7 +31,7 @@ _EXPORTS = {
     "estimators.svmgb": ["C_from_reg", "SVMGBClassifier", "reg_from_C"],
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
-_MODULES = {*(m.partition(".")[0] for m in _EXPORTS), "plotting"}
+_MODULES = {*(m.partition(".")[0] for m in _EXPORTS), "datasets", "plotting"}
 
 __all__ = sorted([*_MODULE_OF, "__version__"])
 
