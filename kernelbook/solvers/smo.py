@@ -36,13 +36,19 @@ from kernelbook._jit import jit
 __all__ = ["smo_box", "smo_pairs"]
 
 FLAT = 1e-12
-"""Curvature below this fraction of the diagonal counts as this fraction: duplicates, linear K."""
+"""Curvature below this fraction of K's diagonal counts as this fraction: duplicates, linear K."""
+
+
+@jit
+def _least_curvature(diag):
+    largest = np.max(diag)
+    return FLAT * largest if largest > 0.0 else FLAT
 
 
 @jit
 def smo_pairs(K, diag, lo, hi, beta, v, eps, max_steps):
     """Move pairs β_i += t, β_j −= t, so that 1ᵀβ stays, until the violation is ≤ eps."""
-    m = beta.size
+    m, flat = beta.size, _least_curvature(diag)
     steps = 0
     while True:
         i, top, bottom = -1, -np.inf, np.inf
@@ -58,8 +64,7 @@ def smo_pairs(K, diag, lo, hi, beta, v, eps, max_steps):
         j, best, eta_j = -1, -1.0, 1.0
         for k in range(m):
             if v[k] < top and beta[k] > lo[k]:
-                eta = diag[i] + diag[k] - 2.0 * row[k]
-                eta = max(eta, FLAT * (diag[i] + diag[k]))
+                eta = max(diag[i] + diag[k] - 2.0 * row[k], flat)
                 gain = (top - v[k]) * (top - v[k]) / eta
                 if gain > best:
                     best, j, eta_j = gain, k, eta
@@ -108,24 +113,23 @@ def _best_in_rectangle(a, b, c, vi, vj, lo_i, hi_i, lo_j, hi_j):
 @jit
 def smo_box(K, diag, lo, hi, beta, v, eps, max_steps):
     """Move two coordinates freely inside their box until the violation is ≤ eps."""
-    m = beta.size
-    floor = FLAT * np.max(diag)
+    m, flat = beta.size, _least_curvature(diag)
     steps = 0
     while True:
         i, best, up, down = -1, 0.0, 0.0, 0.0
         for k in range(m):
             if (v[k] > 0.0 and beta[k] < hi[k]) or (v[k] < 0.0 and beta[k] > lo[k]):
-                gain = v[k] * v[k] / max(diag[k], floor)
+                gain = v[k] * v[k] / max(diag[k], flat)
                 if gain > best:
                     best, i = gain, k
                 up, down = max(up, v[k]), max(down, -v[k])
         if not up + down > eps or steps >= max_steps:
             return steps, up + down
 
-        row, a = K[i], max(diag[i], floor)
+        row, a = K[i], max(diag[i], flat)
         j = -1
         for k in range(m):
-            b, c = row[k], max(diag[k], floor)
+            b, c = row[k], max(diag[k], flat)
             move = a * v[k] - b * v[i]
             det = a * c - b * b
             if det > FLAT * a * c and (
@@ -142,7 +146,7 @@ def smo_box(K, diag, lo, hi, beta, v, eps, max_steps):
                 v[k] -= x * row[k]
         else:
             x, y = _best_in_rectangle(
-                a, row[j], max(diag[j], floor), v[i], v[j],
+                a, row[j], max(diag[j], flat), v[i], v[j],
                 lo[i] - beta[i], hi[i] - beta[i], lo[j] - beta[j], hi[j] - beta[j],
             )  # fmt: skip
             beta[i] = min(max(beta[i] + x, lo[i]), hi[i])

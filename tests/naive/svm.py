@@ -15,7 +15,7 @@ def smo_pairs(K, lo, hi, beta, v, eps, max_steps):
         gap = v[i] - min(v[k] for k in down)
         if gap <= eps or step == max_steps:
             return beta, v, step, max(gap, 0.0)
-        eta = {k: max(K[i, i] + K[k, k] - 2 * K[i, k], 1e-12 * (K[i, i] + K[k, k])) for k in down}
+        eta = {k: max(K[i, i] + K[k, k] - 2 * K[i, k], 1e-12 * max(np.diag(K))) for k in down}
         j = max((k for k in down if v[k] < v[i]), key=lambda k: (v[i] - v[k]) ** 2 / eta[k])
         t = min((v[i] - v[j]) / eta[j], hi[i] - beta[i], beta[j] - lo[j])
         beta[i] += t
