@@ -75,10 +75,14 @@ class FreeFeatureEstimator(BaseEstimator):
         if self._precomputed:
             X = X[:, kept] if kept.size < m else X
         else:
-            # A copy: changing the parameters of a learner must not change what it has learned.
-            self.kernel_ = as_kernel(self.kernel, X.shape[1]).copy()
+            self._fit_kernel(X, w)
         P = self._fit_features(given, y, P, kept.size)
         return Sample(X, y, w, P, kept)
+
+    def _fit_kernel(self, X, w):
+        """What the regularized part of f is made of; primal learners have a basis instead."""
+        # A copy: changing the parameters of a learner must not change what it has learned.
+        self.kernel_ = as_kernel(self.kernel, X.shape[1]).copy()
 
     def _fit_features(self, X, y, P, m):
         if P is not None:
