@@ -97,7 +97,7 @@ class _GRLS(FreeFeatureEstimator):
         """Minimize for every column of Y and keep the fitted attributes; m includes absent rows."""
         check_number("reg", reg)
         check_number("tol", self.tol)
-        method = self._method(sample)
+        method = self._method(sample)  # all of them dense, so far: one m×m array and its factor
         system = System(self._own_gram(sample.X), sample.P, reg, sample.w, method)
         solution = system.solve(Y.reshape(len(Y), -1))
 
@@ -111,7 +111,7 @@ class _GRLS(FreeFeatureEstimator):
         free = total(sample.w) - system.rank
         free = free if free > 0 else np.nan
         # The root first: y near 1e±300 has a representable deviation, if not a variance.
-        deviation = np.sqrt(solution.energy / free / system.scaling.unit) * solution.y_unit
+        deviation = np.sqrt(solution.energy / free) / np.sqrt(system.scaling.unit) * solution.y_unit
         with np.errstate(over="ignore"):
             scale = deviation**2
         self._deviation = deviation.reshape(columns)
@@ -198,24 +198,18 @@ class _GRLS(FreeFeatureEstimator):
                 f"return_std needs scale_ = yᵀGy/(W − rank P), but W = {total(self._refit[2]):g} "
                 f"observations (the sum of the weights) do not exceed rank P = {self.rank_}."
             )
-        given, X = (
-            X,
-            validate_data(
-                self, X, reset=False, dtype=np.float64, accept_sparse=self._accept_sparse()
-            ),
-        )
-        p = self._features_at(given if hasattr(given, "iloc") else X, P)
+        raw, sparse = X, self._accept_sparse()
+        X = validate_data(self, X, reset=False, dtype=np.float64, accept_sparse=sparse)
+        p = self._features_at(raw if hasattr(raw, "iloc") else X, P)
         system, diag = self._posterior(), self._diagonal(X, diag)
         variance = np.empty(X.shape[0])
         for i in range(0, X.shape[0], _BLOCK):
             rows = slice(i, i + _BLOCK)
-            k = (
-                X[rows][:, self._columns]
-                if self._precomputed
-                else self.kernel_(X[rows], self._centers)
-            )
-            variance[rows] = system.variance(diag[rows], k, p[rows])
+            variance[rows] = system.variance(diag[rows], self._kernel_block(X[rows]), p[rows])
         return np.multiply.outer(np.sqrt(variance), self._deviation)
+
+    def _kernel_block(self, X):
+        return X[:, self._columns] if self._precomputed else self.kernel_(X, self._centers)
 
     def _diagonal(self, X, diag):
         if not self._precomputed:
@@ -286,6 +280,8 @@ class GRLSRegressor(RegressorMixin, _GRLS):
             The deviation of f, without the noise of an observation, under the Gaussian process
             with covariance scale_·Φ, noise variance scale_·reg·W/w_i and a flat prior on λ.  It
             factors the system anew on the first call (a fitted learner keeps no m×m array).
+            Where rank P < ℓ, what the sample says nothing about counts as known: λ there is
+            chosen by a rule, not estimated.
         P : (n, ℓ) array, optional
             The feature matrix; for learners that were fitted with one.
         diag : (n,) array, optional

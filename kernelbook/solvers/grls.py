@@ -151,7 +151,8 @@ class System:
         m, reg = len(gram), float(reg)
         if not 0 <= m * reg < np.inf:
             raise ValueError(f"reg={reg!r} must be a finite number ≥ 0.")
-        self.scaling = Scaling(gram, P, weights, m * reg)
+        # An interpolant does not depend on the weights, but scaling by them could ruin the factor.
+        self.scaling = Scaling(gram, P, weights if reg > 0 else None, m * reg)
         self.rho = m * reg / self.scaling.unit
         # Rounding moves the eigenvalues of Φ by some ε‖Φ‖ (Frobenius norm).
         self.noise = _EPS * self.scaling.norm

@@ -49,6 +49,8 @@ class NotPositiveDefinite(ArithmeticError):
 
 def project(Q, Y):
     """(I − QQᵀ)Y, twice, so that QᵀY is zero to rounding even where most of Y is removed."""
+    if Q.shape[0] == Q.shape[1]:
+        return np.zeros_like(Y)
     for _ in range(2):
         Y = Y - Q @ (Q.T @ Y)
     return Y

@@ -1,0 +1,154 @@
+"""What the G-RLS learners refuse, and that they say what to do instead."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from kernelbook import (
+    Gaussian,
+    GRLSClassifier,
+    GRLSClassifierCV,
+    GRLSRegressor,
+    GRLSRegressorCV,
+    Multiquadric,
+    Polyharmonic,
+    Polynomials,
+    ThinPlate,
+)
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(20, 2))
+Y = np.sin(X[:, 0]) + X[:, 1]
+Z = RNG.normal(size=(7, 2))
+
+
+@pytest.mark.parametrize("learner", [GRLSRegressor, GRLSRegressorCV])
+@pytest.mark.parametrize(
+    ("kernel", "features", "remedy"),
+    [
+        (ThinPlate(), None, r"features=Polynomials\(1\)"),
+        (ThinPlate(), "constant", r"features=Polynomials\(1\)"),
+        (ThinPlate(), lambda X: np.c_[np.ones(len(X)), np.sin(X)], r"features=Polynomials\(1\)"),
+        (ThinPlate(), lambda X: np.c_[np.ones(len(X)), X[:, 0]], r"features=Polynomials\(1\)"),
+        (Multiquadric(1.0), None, "features='constant'"),
+        (Gaussian(1.0) + Polyharmonic(5), Polynomials(1), r"features=Polynomials\(2\)"),
+        (Polyharmonic(60), "constant", r"features=Polynomials\(30\)"),
+    ],
+)
+def test_missing_polynomials(learner, kernel, features, remedy):
+    with pytest.raises(ValueError, match=remedy):
+        learner(kernel, features).fit(X, Y)
+
+
+def test_polynomials_may_hide_in_other_features():
+    def mixed(X):
+        return np.c_[1 + X[:, 0], X[:, 0] - X[:, 1], 2 + X[:, 1], np.sin(X)]
+
+    ours = GRLSRegressor(ThinPlate(), mixed).fit(X, Y**2)
+    assert ours.certificate_.kkt < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"reg": -1.0}, ValueError, "reg=-1.0"),
+        ({"reg": np.nan}, ValueError, "reg=nan"),
+        ({"reg": np.inf}, ValueError, "reg=inf"),
+        ({"reg": "1"}, TypeError, "reg must be a number"),
+        ({"reg": True}, TypeError, "reg must be a number"),
+        ({"reg": None}, TypeError, "reg must be a number"),
+        ({"tol": -1.0}, ValueError, "tol=-1.0"),
+        ({"solver": "fourier"}, ValueError, "solver='fourier'"),
+        ({"solver": None}, ValueError, "solver=None"),
+        ({"kernel": "rbf"}, TypeError, "rbf"),
+        ({"features": "linear"}, ValueError, "features='linear'"),
+        (
+            {"kernel": ThinPlate(), "features": Polynomials(1), "solver": "cholesky"},
+            ValueError,
+            "nullspace",
+        ),
+    ],
+)
+def test_parameters_that_are_refused(change, error, message):
+    with pytest.raises(error, match=message):
+        GRLSRegressor(**change).fit(X, Y)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_not_finite(bad):
+    worse_X, worse_y, w = X.copy(), Y.copy(), np.ones(20)
+    worse_X[2, 1] = worse_y[3] = w[4] = bad
+    for args in ((worse_X, Y), (X, worse_y), (X, Y, w)):
+        with pytest.raises(ValueError, match=r"NaN|infinity|Negative"):
+            GRLSRegressor().fit(*args)
+    with pytest.raises(ValueError, match="sample 2"):
+        GRLSRegressor(features=lambda X: worse_X).fit(X, Y)
+    ours = GRLSRegressor().fit(X, Y)
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
+        ours.predict(worse_X)
+
+
+def test_precomputed_matrices_that_are_no_kernels():
+    G = Gaussian(1.0)(X)
+    R = GRLSRegressor("precomputed")
+    with pytest.raises(ValueError, match="not symmetric"):
+        R.fit(np.triu(G), Y)
+    with pytest.raises(ValueError, match="square"):
+        R.fit(G[:, :7], Y)
+    for reg in (1e-3, 10.0):
+        with pytest.raises(ValueError, match="not positive semidefinite"):
+            GRLSRegressor("precomputed", reg=reg).fit(-G, Y)
+    with pytest.raises(ValueError, match="not positive semidefinite"):
+        GRLSRegressor("precomputed").fit(ThinPlate()(X), Y)
+    with pytest.raises(ValueError, match="P="):
+        GRLSRegressor("precomputed", Polynomials(1)).fit(G, Y)
+    ours = R.fit(G, Y, P=X)
+    with pytest.raises(ValueError, match="needs P"):
+        ours.predict(G)
+    with pytest.raises(ValueError, match="diag"):
+        ours.predict(G, P=X, return_std=True)
+    with pytest.raises(ValueError, match="diag"):
+        ours.predict(G, P=X, return_std=True, diag=np.ones(3))
+    with pytest.raises(ValueError, match="diag"):
+        GRLSRegressor().fit(X, Y).predict(X, return_std=True, diag=np.ones(20))
+
+
+@pytest.mark.parametrize("learner", [GRLSClassifier, GRLSClassifierCV])
+def test_one_class(learner):
+    with pytest.raises(ValueError, match="one class"):
+        learner().fit(X, np.ones(20))
+    labels = np.r_[np.zeros(10), np.ones(10)]
+    with pytest.raises(ValueError, match="one class"):
+        learner().fit(X, labels, sample_weight=labels)
+
+
+@pytest.mark.parametrize("learner", [GRLSClassifier, GRLSClassifierCV])
+def test_a_class_without_weight_is_absent(learner):
+    labels = np.arange(20) % 3
+    w = (labels != 1).astype(float)
+    ours = learner().fit(X, labels, sample_weight=w)
+    other = learner().fit(X[labels != 1], labels[labels != 1])
+    np.testing.assert_array_equal(ours.classes_, [0, 2])
+    np.testing.assert_allclose(ours.decision_function(Z), other.decision_function(Z), atol=1e-10)
+
+
+def test_a_failed_fit_leaves_nothing_half_fitted():
+    ours = GRLSRegressor(Gaussian(1.0)).fit(X, Y)
+    ours.set_params(kernel=ThinPlate())
+    with pytest.raises(ValueError, match="Polynomials"):
+        ours.fit(X, Y)
+    with pytest.raises(NotFittedError):
+        ours.predict(X)
+
+
+def test_the_fit_is_independent_of_later_changes():
+    kernel, points = Gaussian(1.0), X.copy()
+    ours = GRLSRegressor(kernel).fit(points, Y)
+    before = ours.predict(Z, return_std=True)
+    kernel.width = 7.0
+    ours.set_params(reg=5.0, solver="nullspace")
+    points += 1.0
+    again = GRLSRegressor(Gaussian(1.0)).fit(X, Y).predict(Z, return_std=True)
+    for a, b, c in zip(ours.predict(Z, return_std=True), before, again, strict=True):
+        np.testing.assert_array_equal(a, b)
+        np.testing.assert_allclose(a, c)
