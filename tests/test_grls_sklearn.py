@@ -1,15 +1,17 @@
 """The G-RLS learners at home in scikit-learn: its own checks, and what users do with estimators."""
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_validate
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -205,6 +207,39 @@ def test_the_fitted_learner_is_small():
     points = RNG.normal(size=(400, 2))
     ours = GRLSRegressor(Gaussian(1.0)).fit(points, points[:, 0])
     assert len(pickle.dumps(ours)) < 10 * points.nbytes
+
+
+@pytest.mark.parametrize(
+    ("learner", "squares"),
+    [
+        (GRLSRegressor(Gaussian(1.0), Polynomials(2)), 1.2),
+        (GRLSRegressor(ThinPlate(), Polynomials(2)), 1.2),
+        (GRLSRegressorCV(Gaussian(1.0), Polynomials(2)), 3.2),  # LAPACK's dsyevd wants two more
+    ],
+)
+def test_memory(learner, squares):
+    """A fit holds one m×m array, and a fifth of one for everything else."""
+    m = 1500
+    points = RNG.normal(size=(m, 2))
+    values, w = np.sin(points[:, 0]), RNG.uniform(1, 2, size=m)
+    clone(learner).fit(points[:50], values[:50], w[:50])
+    tracemalloc.start()
+    learner.fit(points, values, w)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < squares * 8 * m**2
+
+
+def test_metadata_routing():
+    w = RNG.uniform(0.1, 2, size=40)
+    with config_context(enable_metadata_routing=True):
+        estimator = GRLSRegressor(Gaussian(2.0)).set_fit_request(sample_weight=True)
+        estimator.set_score_request(sample_weight=False)
+        routed = cross_validate(estimator, X, Y, params={"sample_weight": w}, return_estimator=True)
+    folds = KFold(5).split(X)
+    for (train, _), fitted in zip(folds, routed["estimator"], strict=True):
+        hand = GRLSRegressor(Gaussian(2.0)).fit(X[train], Y[train], w[train])
+        np.testing.assert_allclose(fitted.predict(Z), hand.predict(Z))
 
 
 def test_the_certificate_prints():
