@@ -81,7 +81,9 @@ def interior_point(K, Q, y, lo, hi, *, tol=1e-9, max_steps=80):
         # Each end of the box measures from itself, so that neither slack drowns in the other.
         beta = np.where(s < t, lo + s, hi - t)
         s, t = np.where(s < t, s, hi - lo - t), np.where(s < t, hi - lo - s, t)
-    at_lo, at_hi = s < z / scale, t < w / scale
+    # A slack and its multiplier fight for the coordinate; the units make them comparable.
+    unit = np.maximum(scale, 1.0 / (hi - lo))
+    at_lo, at_hi = unit * s < z, unit * t < w
     return np.where(at_lo, lo, np.where(at_hi, hi, beta)), nu, steps
 
 

@@ -85,17 +85,18 @@ def solve_svm(
         raise ValueError("the kernel matrix has entries that are NaN or infinite.")
     span = feature_range(P)
 
-    def as_solution(beta, values, h, steps):
-        coef = span.T @ (span.Q.T @ values)
+    def as_solution(beta, coef, h, steps):
         certificate = certify(h, P, y, C, beta, coef)
         return SVMSolution(beta, coef, span.rank, max(1, steps), certificate)
 
     nu = separate(span.Q, y, C)
     if nu is not None:
-        # A hair longer, so that rounding leaves no y_i f_i below 1 and the certificate is exact.
-        values = span.Q @ nu
-        values *= (1 + 1e-12) / np.min(y * values)
-        return as_solution(np.zeros(y.size), values, np.zeros(y.size), 0)
+        coef = span.T @ nu
+        margin = np.min(y * (P @ coef))
+        if margin > 0.5:
+            # A hair longer, so that rounding leaves no y_i f_i below 1: the certificate is exact.
+            zero = np.zeros(y.size)
+            return as_solution(zero, coef * ((1 + 1e-12) / min(margin, 1.0)), zero, 0)
 
     problem = prepare(gram, span.Q, y, C, kind=kind, overwrite=overwrite)
     best = None
@@ -105,7 +106,8 @@ def solve_svm(
         guess = nu if problem.shift is None else nu - problem.shift.T @ b
         where = bounds_reached(y * b, np.abs(problem.hi + problem.lo))
         chosen = choose_multipliers(h, problem.Q, y, C, *where, guess)
-        solution = as_solution(b / problem.unit, problem.Q @ chosen, h, steps)
+        coef = span.T @ (span.Q.T @ (problem.Q @ chosen))
+        solution = as_solution(b / problem.unit, coef, h, steps)
         proof = solution.certificate
         if verbose:
             print(

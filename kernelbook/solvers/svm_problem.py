@@ -11,8 +11,9 @@ Nothing below changes the solution; everything makes it easier to find.
   difference: Φβ = MΦMβ + Q(ΦQ)ᵀβ.
 - *Penalty.*  Adding ρQQᵀ to the kernel changes nothing where Qᵀβ = 0 and turns the equations into
   valleys, which a method that moves two coordinates at a time can follow.
-- *Units.*  Gram matrices near 1e±300 are divided by their size; the box is cut at 10¹⁵ of those
-  units, beyond which f could not be computed to one digit.
+- *Units.*  With Gram matrices or prices near 1e±300 the unknown is b = unit·β, so that neither the
+  kernel nor the box is extreme.  A kernel that cannot move f in the thirtieth digit, CΦ < 10⁻³⁰,
+  is zero.  The box is cut at 10¹⁵ over the kernel's size: there f has no correct digit left.
 
 The Gram matrix is changed in place where the caller allows it: there is one m×m array.
 """
@@ -22,7 +23,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-__all__ = ["INDEFINITE", "DualProblem", "constant_first", "is_definite", "prepare"]
+__all__ = [
+    "INDEFINITE",
+    "DualProblem",
+    "constant_first",
+    "is_definite",
+    "prepare",
+    "require_symmetric",
+]
 
 BLOCK = 256
 CHECKED = 1000
@@ -33,6 +41,7 @@ INDEFINITE = (
     "positive definite with respect to the features."
 )
 HUGE_BOX = 1e15
+NO_KERNEL = 1e-30
 
 
 @dataclass
@@ -77,6 +86,7 @@ def prepare(gram, Q, y, C, *, kind, overwrite):
     """
     check = kind == "unknown"
     if check:
+        require_symmetric(gram)
         kind = "pd" if is_definite(gram) else "cpd"
     Q, has_constant = constant_first(Q)
     m, r = Q.shape
@@ -84,8 +94,10 @@ def prepare(gram, Q, y, C, *, kind, overwrite):
     project, penalize = kind == "cpd" and r > 0, free.shape[1] > 0
 
     size = max(gram.max(initial=0.0), -gram.min(initial=0.0))
-    unit = 1.0 if 1e-50 < size < 1e50 or size == 0 else size
-    if unit != 1 or ((project or penalize) and not overwrite):
+    unit = _unit(size, C.max())
+    if size * C.max() < NO_KERNEL:
+        gram = np.zeros_like(gram)
+    elif unit != 1 or ((project or penalize) and not overwrite):
         gram = gram / unit
     gram = np.require(gram, np.float64, ["C", "A"])
     shift = None
@@ -102,6 +114,12 @@ def prepare(gram, Q, y, C, *, kind, overwrite):
     top = np.minimum(C * unit, HUGE_BOX / scale)
     lo, hi = np.minimum(0.0, y * top), np.maximum(0.0, y * top)
     return DualProblem(gram, Q, y, lo, hi, has_constant, rho, unit, shift)
+
+
+def _unit(size, C):
+    """1, or what brings an extreme kernel to one or an extreme box to one, whichever is larger."""
+    moderate = 1e-50 < C < 1e50 and (size == 0 or 1e-50 < size < 1e50)
+    return 1.0 if moderate else max(size, 1.0 / C)
 
 
 def constant_first(Q):
@@ -122,6 +140,15 @@ def _add_low_rank(K, A, B):
         rows = slice(i, i + BLOCK)
         K[rows] += A[rows] @ B.T
         K[rows] += B[rows] @ A.T
+
+
+def require_symmetric(gram):
+    """An error where gram and its transpose differ by more than rounding; nothing is copied."""
+    size = max(gram.max(initial=0.0), -gram.min(initial=0.0))
+    for i in range(0, len(gram), BLOCK):
+        rows = slice(i, i + BLOCK)
+        if np.abs(gram[rows, i:] - gram[i:, rows].T).max() > 1e-6 * size:
+            raise ValueError("the kernel matrix is not symmetric; it must be, in fit.")
 
 
 def is_definite(gram):

@@ -30,7 +30,7 @@ from kernelbook.features import feature_range
 from kernelbook.solvers.svm_certificate import certify, repair
 from kernelbook.solvers.svm_dual import SVMSolution
 from kernelbook.solvers.svm_multipliers import choose_multipliers
-from kernelbook.solvers.svm_problem import INDEFINITE, is_definite
+from kernelbook.solvers.svm_problem import INDEFINITE, is_definite, require_symmetric
 
 __all__ = ["conditional_gram", "solve_reference"]
 
@@ -44,6 +44,8 @@ def solve_reference(gram, P, y, C, *, kind="pd", max_iter=-1, verbose=0):
         **dict.fromkeys(("abstol", "reltol", "feastol"), 1e-11),
     }
     span = feature_range(P)
+    if kind == "unknown":
+        require_symmetric(gram)
     E, H = conditional_gram(gram, span.Q)
     if kind == "unknown" and not is_definite(H):
         raise ValueError(INDEFINITE)

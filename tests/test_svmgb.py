@@ -1,0 +1,507 @@
+"""SVMGBClassifier: against SVC, against the paper's programs, and against its own theory."""
+
+import pickle
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive import svm as naive
+from scipy import sparse
+from scipy.optimize import linprog
+from sklearn.base import clone
+from sklearn.datasets import load_iris, make_blobs
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from kernelbook import (
+    C_from_reg,
+    Constant,
+    Gaussian,
+    Linear,
+    Multiquadric,
+    Polynomials,
+    SVMGBClassifier,
+    ThinPlate,
+    reg_from_C,
+)
+from kernelbook.estimators._multiclass import binary_problems, class_scores, predicted
+from kernelbook.solvers.svm_dual import solve_svm
+
+
+def xor(m, seed=0, noise=0.3, d=3):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, d))
+    return X, (X[:, 0] * X[:, 1] + noise * rng.normal(size=m) > 0).astype(int)
+
+
+def waves(l, d=3, seed=0):
+    """A feature map with l features, the first of them the constant."""
+    if l == 0:
+        return None
+    directions = np.random.default_rng(seed).normal(size=(d, l - 1))
+    return lambda X: np.column_stack([np.ones(len(X)), np.sin(X @ directions)])
+
+
+def objective(model, X, y, C=None):
+    """½βᵀKβ + CΣ(1 − yf)₊ of a fitted binary model, from its public attributes."""
+    beta = np.zeros(len(X))
+    beta[model.support_] = model.dual_coef_[0]
+    h = model.kernel_(X) @ beta
+    f = model.decision_function(X)
+    sign = np.where(y == model.classes_[1], 1.0, -1.0)
+    C = np.full(len(X), model.C) if C is None else C
+    return 0.5 * beta @ h + C @ np.maximum(1 - sign * f, 0)
+
+
+# ------------------------------------------------------------------------ scikit-learn's word
+
+
+@parametrize_with_checks(
+    [
+        SVMGBClassifier(),
+        SVMGBClassifier(multiclass="ovr", class_weight="balanced"),
+        SVMGBClassifier(kernel=Linear()),
+        SVMGBClassifier(kernel=Multiquadric()),
+        SVMGBClassifier(solver="cvxopt"),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    if estimator.solver == "cvxopt":
+        pytest.importorskip("cvxopt")
+    check(estimator)
+
+
+# -------------------------------------------------------------------------------------- SVC
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
+def test_with_a_constant_feature_it_is_svc(C):
+    X, y = xor(60)
+    ours = SVMGBClassifier(Gaussian(1.5), C=C).fit(X, y)
+    svc = SVC(C=C, gamma=1 / 1.5**2, tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(ours.decision_function(X), svc.decision_function(X), atol=1e-4)
+    np.testing.assert_array_equal(ours.support_, np.sort(svc.support_))
+    np.testing.assert_array_equal(ours.n_support_, svc.n_support_)
+    np.testing.assert_allclose(ours.coef_[0], svc.intercept_, atol=1e-4)
+    assert objective(ours, X, y) <= -svc_dual(svc, X, y) + 1e-9
+
+
+def svc_dual(svc, X, y):
+    beta = svc.dual_coef_[0]
+    S = X[svc.support_]
+    K = Gaussian(1.5)(S)
+    sign = np.where(y[svc.support_] == svc.classes_[1], 1.0, -1.0)
+    return 0.5 * beta @ K @ beta - sign @ beta
+
+
+def test_coarse_tolerance_on_a_large_problem_is_svcs():
+    X, y = xor(1200)
+    ours = SVMGBClassifier(Gaussian(2.0), tol=1e-3).fit(X, y)
+    svc = SVC(gamma=0.25, tol=1e-3, cache_size=1000).fit(X, y)
+    assert ours.certificate_.kkt <= 1e-3
+    np.testing.assert_allclose(ours.decision_function(X), svc.decision_function(X), atol=5e-3)
+
+
+@pytest.mark.parametrize("weights", ["sample", "class", "balanced"])
+def test_weights_are_svcs(weights):
+    X, y = xor(80)
+    w = np.random.default_rng(0).uniform(0.1, 3, size=80) if weights == "sample" else None
+    class_weight = {"sample": None, "class": {0: 0.3, 1: 2.0}, "balanced": "balanced"}[weights]
+    ours = SVMGBClassifier(Gaussian(1.5), class_weight=class_weight).fit(X, y, w)
+    svc = SVC(gamma=1 / 1.5**2, tol=1e-8, class_weight=class_weight).fit(X, y, w)
+    np.testing.assert_allclose(ours.decision_function(X), svc.decision_function(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_many_classes_vote_as_svc_does(seed):
+    X, y = make_blobs(150, 2, centers=5, cluster_std=3.0, random_state=seed)
+    ours = SVMGBClassifier(Gaussian(4.0)).fit(X, y)
+    svc = SVC(gamma=1 / 16, tol=1e-8, break_ties=True).fit(X, y)
+    np.testing.assert_allclose(ours.decision_function(X), svc.decision_function(X), atol=1e-5)
+    np.testing.assert_array_equal(ours.predict(X), svc.predict(X))
+    np.testing.assert_array_equal(ours.support_, np.sort(svc.support_))
+    assert ours.dual_coef_.shape == (10, len(ours.support_))
+    assert ours.coef_.shape == (10, 1)
+    assert len(ours.certificate_.parts) == 10
+    assert ours.certificate_.primal == pytest.approx(sum(p.primal for p in ours.certificate_.parts))
+
+
+def test_one_against_rest_is_scikit_learns():
+    X, y = load_iris(return_X_y=True)
+    ours = SVMGBClassifier(Gaussian(2.0), multiclass="ovr").fit(X, y)
+    peer = OneVsRestClassifier(SVC(gamma=0.25, tol=1e-8)).fit(X, y)
+    np.testing.assert_allclose(ours.decision_function(X), peer.decision_function(X), atol=1e-5)
+    np.testing.assert_array_equal(ours.predict(X), peer.predict(X))
+    assert ours.coef_.shape == (3, 1)
+
+
+def test_votes_one_sample_at_a_time():
+    F = np.random.default_rng(0).normal(size=(40, 6)) * 10.0 ** np.arange(-3, 3)
+    F[0] = 0
+    scores = class_scores(F, 4, "ovo")
+    np.testing.assert_allclose(scores, naive.votes(F, 4), rtol=1e-14)
+    assert np.all(np.abs(scores - np.round(scores)) < 1 / 3 + 1e-12)
+    codes = np.array([2, 0, 1, 0, 2])
+    assert [list(rows) for rows, _ in binary_problems(codes, 3, "ovo")] == [
+        [1, 2, 3], [0, 1, 3, 4], [0, 2, 4],
+    ]  # fmt: skip
+    np.testing.assert_array_equal(predicted(np.array([0.0, 1e-300, -1.0])), [0, 1, 0])
+
+
+# ----------------------------------------------------------- several features; both solvers
+
+
+@pytest.mark.parametrize("l", [0, 1, 3, 10, 20])
+@pytest.mark.parametrize("kernel", [Gaussian(1.5), Linear()])
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_both_solvers_agree(l, kernel, C):
+    pytest.importorskip("cvxopt")
+    X, y = xor(100)
+    smo = SVMGBClassifier(kernel, waves(l), C=C).fit(X, y)
+    paper = SVMGBClassifier(kernel, waves(l), C=C, solver="cvxopt").fit(X, y)
+    fresh, _ = xor(200, seed=9)
+    np.testing.assert_allclose(
+        smo.decision_function(fresh), paper.decision_function(fresh), atol=2e-6
+    )
+    np.testing.assert_allclose(smo.coef_, paper.coef_, atol=2e-6)
+    assert smo.certificate_.primal <= paper.certificate_.primal * (1 + 1e-9) + 1e-12
+
+
+@pytest.mark.parametrize("l", [1, 3, 10, 20])
+@pytest.mark.parametrize("m", [150, 1500])
+def test_equations_hold(l, m):
+    X, y = xor(m)
+    model = SVMGBClassifier(Gaussian(1.5), waves(l), tol=1e-6).fit(X, y)
+    P = model.features_.transform(X)[model.support_]
+    residual = np.abs(model.dual_coef_ @ P) / (np.abs(model.dual_coef_) @ np.abs(P))
+    assert residual.max() < 1e-8
+    assert model.certificate_.constraint < 1e-8
+    assert model.certificate_.kkt <= 1e-6
+
+
+@pytest.mark.parametrize("kernel", [ThinPlate(), Multiquadric(1.0)])
+def test_conditionally_positive_definite_kernels(kernel):
+    pytest.importorskip("cvxopt")
+    X, y = xor(90, d=2)
+    features = Polynomials(1) if kernel.cpd_order == 2 else Constant()
+    ours = SVMGBClassifier(kernel, features, C=5.0).fit(X, y)
+    paper = SVMGBClassifier(kernel, features, C=5.0, solver="cvxopt").fit(X, y)
+    np.testing.assert_allclose(ours.decision_function(X), paper.decision_function(X), atol=1e-5)
+    assert ours.certificate_.kkt < 1e-9
+    assert ours.certificate_.primal == pytest.approx(objective(ours, X, y), rel=1e-9)
+    # precomputed, nobody says that the matrix is only conditionally definite
+    P = ours.features_.transform(X)
+    same = SVMGBClassifier("precomputed", C=5.0).fit(kernel(X), y, P=P)
+    np.testing.assert_allclose(
+        same.decision_function(kernel(X), P=P), ours.decision_function(X), atol=1e-9
+    )
+
+
+def test_order_of_the_kernel_is_enforced():
+    X, y = xor(40, d=2)
+    with pytest.raises(ValueError, match="Polynomials"):
+        SVMGBClassifier(ThinPlate(), "constant").fit(X, y)
+    with pytest.raises(ValueError, match="free features"):
+        SVMGBClassifier(Multiquadric(), None).fit(X, y)
+
+
+# ----------------------------------------------------------------------------------- theory
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e5])
+def test_reproduction_t3(seed, C):
+    """The kernel part vanishes iff the features strictly separate; then for every kernel and C."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 3))
+    F = Polynomials(1)
+    P = F.fit_transform(X)
+    y = np.where(P @ rng.normal(size=4) > 0, 1.0, -1.0)
+    if seed % 2:
+        y[np.argmax(np.abs(X[:, 0]))] *= -1
+    lp = linprog(np.zeros(4), -y[:, None] * P, -np.ones(60), bounds=(None, None))
+    for kernel in (Gaussian(0.5), Linear()):
+        model = SVMGBClassifier(kernel, F, C=C).fit(X, y)
+        if lp.status == 0:
+            assert model.support_.size == 0
+            assert model.certificate_.primal == 0
+            assert model.certificate_.gap == 0
+            assert np.min(y * model.decision_function(X)) >= 1
+        else:
+            assert model.support_.size > 0
+            assert model.certificate_.primal > 0
+
+
+def test_flat_prior_limit_t7_and_its_rate():
+    """p* ≤ p(f_κ) ≤ p* + ‖λ*‖²/2κ for the kernel Φ + κPPᵀ without free features."""
+    X, y = xor(120)
+    P, K, sign = waves(4)(X), Gaussian(1.5)(X), np.where(y == 1, 1.0, -1.0)
+    C = np.ones(120)
+    exact = solve_svm(K, P, sign, C)
+    excess = []
+    for kappa in (1.0, 10.0, 1e2, 1e3):
+        s = solve_svm(K + kappa * P @ P.T, np.empty((120, 0)), sign, C)
+        assert s.certificate.kkt < 1e-9
+        lam = kappa * P.T @ s.beta
+        p = naive.primal(K @ s.beta, P, sign, C, s.beta, lam)
+        excess.append(p - exact.certificate.primal)
+        assert -1e-9 <= excess[-1] <= exact.coef @ exact.coef / (2 * kappa)
+    # the kernel's own objective, ½|f|² + ‖λ‖²/2κ, bounds it; what f_κ really misses falls as 1/κ²
+    rates = np.log10(np.array(excess[:-1]) / excess[1:])
+    assert rates[0] > 0.5
+    assert rates[-1] == pytest.approx(2, abs=0.2)
+
+
+def test_honest_baseline_svc_on_an_augmented_kernel():
+    """What people do today: κPPᵀ in the kernel.  It converges in κ, but SMO pays for it."""
+    X, y = xor(150)
+    P, K, sign = waves(4)(X), Gaussian(1.5)(X), np.where(y == 1, 1.0, -1.0)
+    exact = solve_svm(K, P, sign, np.ones(150))
+    missed, steps = [], []
+    for kappa in (1.0, 1e2, 1e4, 1e6):
+        svc = SVC(kernel="precomputed", tol=1e-6, max_iter=200_000)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            svc.fit(K + kappa * P[:, 1:] @ P[:, 1:].T, y)
+        beta = np.zeros(150)
+        beta[svc.support_] = svc.dual_coef_[0]
+        lam = np.append(svc.intercept_, kappa * P[:, 1:].T @ beta)
+        p = naive.primal(K @ beta, P, sign, np.ones(150), beta, lam)
+        missed.append(p - exact.certificate.primal)
+        steps.append(svc.n_iter_[0])
+    assert exact.certificate.relative_gap < 1e-12
+    assert min(missed) > 1e-5  # ours is exact where no κ is
+    assert missed[0] > 100 * missed[1]  # κ = 100 is closer than κ = 1 …
+    assert steps[1] > 20 * steps[0]  # … and far more expensive …
+    assert steps[2] == steps[3] == 200_000
+    assert missed[3] > missed[2] > 1000 * missed[1]  # … and beyond that SMO does not get there
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 5), st.sampled_from([0.1, 1.0, 30.0]))
+def test_invariances(seed, l, C):
+    """Basis of the features, order of the samples, weights for duplicates: the same function."""
+    rng = np.random.default_rng(seed)
+    m = 24
+    X = rng.normal(size=(m, 2))
+    y = rng.integers(0, 2, size=m)
+    y[:2] = 0, 1
+    groups = rng.integers(0, l, size=m)
+    P = np.eye(l)[groups] if seed % 2 else np.column_stack([np.ones(m), X, X**2])[:, :l]
+    K, w = Gaussian(1.0)(X), rng.integers(1, 4, size=m)
+    base = SVMGBClassifier("precomputed", C=C).fit(K, y, sample_weight=w, P=P)
+    f = base.decision_function(K, P=P)
+
+    A = rng.normal(size=(l, l)) + 3 * np.eye(l)
+    changed = SVMGBClassifier("precomputed", C=C).fit(K, y, sample_weight=w, P=P @ A)
+    np.testing.assert_allclose(changed.decision_function(K, P=P @ A), f, atol=1e-7)
+
+    order = rng.permutation(m)
+    Ko = K[np.ix_(order, order)]
+    turned = SVMGBClassifier("precomputed", C=C).fit(
+        Ko, y[order], sample_weight=w[order], P=P[order]
+    )
+    np.testing.assert_allclose(turned.decision_function(Ko, P=P[order]), f[order], atol=1e-7)
+
+    twice = np.repeat(np.arange(m), w)
+    Kt = K[np.ix_(twice, twice)]
+    repeated = SVMGBClassifier("precomputed", C=C).fit(Kt, y[twice], P=P[twice])
+    np.testing.assert_allclose(repeated.decision_function(Kt, P=P[twice]), f[twice], atol=1e-7)
+
+
+def test_rank_deficient_features_and_features_that_never_fire():
+    X, y = xor(80)
+    plain = SVMGBClassifier(Gaussian(1.5), Polynomials(1)).fit(X, y)
+    padded = SVMGBClassifier(
+        Gaussian(1.5),
+        lambda X: np.column_stack([np.ones(len(X)), X, X[:, :1] - X[:, 1:2], X[:, 0] > 50, 2 * X]),
+    ).fit(X, y)
+    assert padded.rank_ == [4]
+    np.testing.assert_allclose(padded.decision_function(X), plain.decision_function(X), atol=1e-9)
+    assert padded.coef_[0, 5] == 0
+
+
+def test_constant_that_hides_in_the_span():
+    """pLSA-like features sum to one: adding the constant changes nothing (A's text experiment)."""
+    rng = np.random.default_rng(0)
+    X = rng.dirichlet(np.ones(4), size=80)
+    y = (X[:, 0] + 0.3 * rng.normal(size=80) > X[:, 1]).astype(int)
+    one = SVMGBClassifier(Gaussian(0.5), lambda X: X).fit(X, y)
+    two = SVMGBClassifier(Gaussian(0.5), lambda X: np.column_stack([np.ones(len(X)), X])).fit(X, y)
+    assert one.rank_ == two.rank_ == [4]
+    np.testing.assert_allclose(one.decision_function(X), two.decision_function(X), atol=1e-9)
+
+
+def test_C_and_reg():
+    X, y = xor(50)
+    assert C_from_reg(reg_from_C(3.0, 50), 50) == pytest.approx(3.0)
+    model = SVMGBClassifier(Gaussian(1.5), C=C_from_reg(0.01, 50)).fit(X, y)
+    f, sign = model.decision_function(X), np.where(y == 1, 1, -1)
+    loss = np.mean(np.maximum(1 - sign * f, 0))
+    beta = np.zeros(50)
+    beta[model.support_] = model.dual_coef_[0]
+    papers = loss + 0.01 * beta @ Gaussian(1.5)(X) @ beta
+    assert papers == pytest.approx(model.certificate_.primal / (C_from_reg(0.01, 50) * 50))
+
+
+# -------------------------------------------------------------------- at home in scikit-learn
+
+
+def test_pickle_clone_grid_search_pipeline():
+    X, y = xor(80)
+    pipe = make_pipeline(StandardScaler(), SVMGBClassifier(Gaussian(1.0), Polynomials(1)))
+    search = GridSearchCV(
+        pipe,
+        {"svmgbclassifier__C": [0.1, 1, 10], "svmgbclassifier__kernel__width": [0.5, 2.0]},
+        cv=3,
+    ).fit(X, y)
+    assert search.best_score_ > 0.6
+    model = search.best_estimator_
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+    assert (
+        clone(model).get_params()["svmgbclassifier__C"] == search.best_params_["svmgbclassifier__C"]
+    )
+
+
+def test_scikit_learn_transformers_are_features():
+    X, y = xor(80)
+    for features in (PolynomialFeatures(2), SplineTransformer(4, degree=2)):
+        model = SVMGBClassifier(Gaussian(1.5), features).fit(X, y)
+        assert model.certificate_.kkt < 1e-9
+        assert model.predict(X).shape == (80,)
+
+
+def test_features_may_select_columns_of_a_data_frame():
+    pd = pytest.importorskip("pandas")
+    X, y = xor(60)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    by_name = SVMGBClassifier(Gaussian(1.5), lambda F: F[["a"]].to_numpy()).fit(frame, y)
+    by_position = SVMGBClassifier(Gaussian(1.5), lambda X: X[:, :1]).fit(X, y)
+    np.testing.assert_allclose(by_name.decision_function(frame), by_position.decision_function(X))
+
+
+def test_sparse_rows_with_a_linear_kernel():
+    rng = np.random.default_rng(0)
+    X = sparse.random(80, 40, 0.2, "csr", rng=rng)
+    y = np.asarray(X[:, :5].sum(axis=1)).ravel() > 0.4
+    dense = SVMGBClassifier(Linear(), C=10.0).fit(X.toarray(), y)
+    for S in (X, X.tocsc(), X.tocoo()):
+        model = SVMGBClassifier(Linear(), C=10.0).fit(S, y)
+        np.testing.assert_allclose(
+            model.decision_function(S), dense.decision_function(X.toarray()), atol=1e-9
+        )
+    features = SVMGBClassifier(Linear(), lambda X: X[:, :2]).fit(X, y)
+    assert features.rank_ == [2]
+    with pytest.raises(TypeError, match=r"(?i)sparse"):
+        SVMGBClassifier(Gaussian(1.0)).fit(X, y)
+
+
+@pytest.mark.parametrize("features", [None, "constant"])
+def test_precomputed_gram(features):
+    X, y = load_iris(return_X_y=True)
+    K = Gaussian(2.0)(X)
+    before = K.copy()
+    direct = SVMGBClassifier(Gaussian(2.0), features).fit(X, y)
+    model = SVMGBClassifier("precomputed", features).fit(K, y)
+    np.testing.assert_array_equal(K, before)
+    np.testing.assert_allclose(model.decision_function(K), direct.decision_function(X), atol=1e-9)
+    absent = np.where(np.arange(150) % 3 == 0, 0.0, 1.0)
+    a = SVMGBClassifier(Gaussian(2.0), features).fit(X, y, absent)
+    b = SVMGBClassifier("precomputed", features).fit(K, y, absent)
+    np.testing.assert_array_equal(a.support_, b.support_)
+    assert np.all(absent[a.support_] == 1)
+    np.testing.assert_allclose(b.decision_function(K), a.decision_function(X), atol=1e-9)
+
+
+def test_precomputed_with_its_own_feature_matrix():
+    X, y = load_iris(return_X_y=True)
+    K, P = Gaussian(2.0)(X), Polynomials(1).fit_transform(X)
+    direct = SVMGBClassifier(Gaussian(2.0), Polynomials(1)).fit(X, y)
+    model = SVMGBClassifier("precomputed").fit(K, y, P=P)
+    np.testing.assert_allclose(
+        model.decision_function(K, P=P), direct.decision_function(X), atol=1e-8
+    )
+    np.testing.assert_array_equal(model.predict(K, P=P), direct.predict(X))
+    with pytest.raises(ValueError, match="P="):
+        model.predict(K)
+
+
+def test_certificate_and_warning(capsys):
+    X, y = xor(300)
+    with pytest.warns(ConvergenceWarning, match="duality gap"):
+        model = SVMGBClassifier(Gaussian(1.5), waves(3), C=100.0, max_iter=20).fit(X, y)
+    assert model.n_iter_ <= 20
+    exact = SVMGBClassifier(Gaussian(1.5), waves(3), C=100.0, verbose=1).fit(X, y)
+    assert "certificate" in capsys.readouterr().out
+    assert model.certificate_.dual <= exact.certificate_.primal <= model.certificate_.primal
+    assert exact.certificate_.relative_gap < 1e-10
+    assert exact.certificate_.primal == pytest.approx(objective(exact, X, y), rel=1e-9)
+    with pytest.warns(ConvergenceWarning, match="gap_tol"):
+        SVMGBClassifier(Gaussian(1.5), C=100.0, gap_tol=1e-300).fit(X, y)
+
+
+def test_gap_on_demand_for_large_problems():
+    X, y = xor(1300)
+    model = SVMGBClassifier(Gaussian(1.0), waves(3), C=3.0, gap_tol=1e-9).fit(X, y)
+    assert model.certificate_.relative_gap <= 1e-9
+
+
+def test_cvxopt_is_optional(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cvxopt", None)
+    X, y = xor(30)
+    with pytest.raises(ImportError, match=r"kernelbook\[reference\]"):
+        SVMGBClassifier(solver="cvxopt").fit(X, y)
+
+
+def test_a_failed_fit_leaves_no_half_fitted_model():
+    X, y = xor(40)
+    model = SVMGBClassifier().fit(X, y)
+    with pytest.raises(ValueError, match="one class"):
+        model.fit(X, np.zeros(40))
+    with pytest.raises(AttributeError):
+        model.classes_  # noqa: B018
+
+
+def test_later_changes_do_not_reach_a_fitted_model():
+    X, y = xor(40)
+    kernel = Gaussian(1.0)
+    model = SVMGBClassifier(kernel).fit(X, y)
+    before = model.decision_function(X[:5])
+    fresh = X[:5].copy()
+    kernel.width = 7.0
+    X *= 3
+    np.testing.assert_array_equal(model.decision_function(fresh), before)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "match"),
+    [
+        ({"C": 0}, ValueError, "C=0"),
+        ({"C": np.nan}, ValueError, "C=nan"),
+        ({"C": "big"}, TypeError, "C must be a number"),
+        ({"tol": -1.0}, ValueError, "tol"),
+        ({"gap_tol": 0.0}, ValueError, "gap_tol"),
+        ({"solver": "magic"}, ValueError, "solver='magic'"),
+        ({"multiclass": "all"}, ValueError, "multiclass='all'"),
+        ({"max_iter": 0}, ValueError, "max_iter=0"),
+        ({"max_iter": 1.5}, ValueError, "max_iter"),
+        ({"features": "linear"}, ValueError, "features"),
+        ({"kernel": "rbf"}, TypeError, "kernel"),
+        ({"class_weight": "even"}, ValueError, "class_weight"),
+        ({"features": lambda X: np.ones((len(X), 41))}, ValueError, "41 free features"),
+    ],
+)
+def test_errors_name_the_argument(parameters, error, match):
+    X, y = xor(40)
+    with pytest.raises(error, match=match):
+        SVMGBClassifier(**parameters).fit(X, y)
