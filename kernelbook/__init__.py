@@ -26,6 +26,7 @@ _EXPORTS = {
     "certificates": ["Certificate"],
     "bases": ["FunctionBasis", "GaussianBasis", "KernelBasis", "LinearBasis"],
     "orthonormal": ["orthonormalize"],
+    "estimators.primal": ["PrimalSVMClassifier"],
     "estimators.grls": ["GRLSClassifier", "GRLSRegressor"],
     "estimators.grls_cv": ["GRLSClassifierCV", "GRLSRegressorCV"],
     "estimators.svmgb": ["C_from_reg", "SVMGBClassifier", "reg_from_C"],

@@ -71,9 +71,10 @@ class OrthonormalBasis:
 
     def evaluate(self, X):
         """x̂ = BT, one row a sample."""
-        return self._coordinates(self.basis.evaluate(X))
+        return self.coordinates(self.basis.evaluate(X))
 
-    def _coordinates(self, B):
+    def coordinates(self, B):
+        """x̂ = BT for samples with evaluations B = basis.evaluate(X)."""
         return B if self._core is None else B[:, self.kept] @ self._core
 
     def gram(self):
@@ -92,8 +93,8 @@ class OrthonormalBasis:
         """Σ w_k e_k at the samples: x̂w."""
         return self.basis.combine(X, self.coefficients(w))
 
-    def visible(self, X) -> float:
-        """How large what was dropped is at the samples X, relative to x̂.
+    def visible(self, B) -> float:
+        """How large what was dropped is at the samples with B = basis.evaluate(X), relative to x̂.
 
         A dropped remainder, normalized like the e's, would have been one more coordinate of x̂.
         This is its largest entry over the root mean square of ‖x̂_i‖: far below one, and the
@@ -101,8 +102,7 @@ class OrthonormalBasis:
         """
         if self._rest is None:
             return 0.0
-        B = self.basis.evaluate(X)
-        x = self._coordinates(B)
+        x = self.coordinates(B)
         typical = np.sqrt(np.mean(np.einsum("ij,ij->i", x, x)))
         weights, along = self._rest
         lost = B @ weights if along is None else B[:, self.dropped] * weights - x @ along
@@ -130,15 +130,14 @@ def orthonormalize(basis, method="cholesky", rtol=None) -> OrthonormalBasis:
     rtol : float, optional
         A function whose squared distance from the span of the others is below rtol times its
         squared norm is dropped ("eigen": eigenvalues below rtol times the largest).  By default
-        8Mε, the size of the rounding errors.
+        32ε, the size of the rounding errors.
     """
-    if method not in _METHODS:
-        raise ValueError(f"method={method!r} is not known; use one of {sorted(_METHODS)}.")
+    if method not in METHODS:
+        raise ValueError(f"method={method!r} is not known; use one of {sorted(METHODS)}.")
     if basis.orthonormal:
         return OrthonormalBasis(basis, method)
     G = basis.gram()
-    M = len(G)
-    rtol = 8 * M * np.finfo(float).eps if rtol is None else rtol
+    rtol = 32 * np.finfo(float).eps if rtol is None else rtol
     if not 0 <= rtol < 1:
         raise ValueError(f"rtol must be in [0, 1), not {rtol!r}.")
     squares = G.diagonal()
@@ -150,7 +149,7 @@ def orthonormalize(basis, method="cholesky", rtol=None) -> OrthonormalBasis:
     # Work with functions of norm one: what counts as dependent must not depend on their units.
     norms = np.where(squares > 0, np.sqrt(squares), 1.0)
     G = G / norms / norms[:, None]
-    return _METHODS[method](basis, G, norms, rtol)
+    return METHODS[method](basis, G, norms, rtol)
 
 
 def _by_cholesky(basis, G, norms, rtol):
@@ -228,4 +227,4 @@ def _indefinite(value):
     )
 
 
-_METHODS = {"cholesky": _by_cholesky, "gram-schmidt": _by_gram_schmidt, "eigen": _by_eigenvectors}
+METHODS = {"cholesky": _by_cholesky, "gram-schmidt": _by_gram_schmidt, "eigen": _by_eigenvectors}

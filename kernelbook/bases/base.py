@@ -36,6 +36,13 @@ class Basis(BaseEstimator):
         """Σ_j c_j f_j at the samples: B @ c."""
         return self.evaluate(X) @ c
 
+    def represent(self, beta):
+        """The c with Σ_j c_j f_j = Σ_i β_i k_i, where k_i is the element that sample i of `fit` is.
+
+        None where samples are not elements of the span, as when they enter by values in L₂.
+        """
+        return None
+
 
 class CenteredBasis(Basis):
     """A basis with one or more functions at each of a set of centres."""
@@ -51,7 +58,7 @@ class CenteredBasis(Basis):
                 )
             return centers
         if self.centers == "data":
-            return X
+            return X.copy()  # the caller may change X after the fit
         n = self.n_centers
         if self.centers not in ("subset", "kmeans"):
             raise ValueError(

@@ -138,6 +138,12 @@ class GaussianBasis(CenteredBasis):
         gram = _gaussian_products(every, sigma[:, None], every, sigma)
         return 0.5 * (gram + gram.T)
 
+    def represent(self, beta):
+        at_data = isinstance(self.centers, str) and self.centers == "data"
+        if self.reading == "evaluation" or not at_data:
+            return None
+        return np.concatenate([beta] * self.widths_.shape[1])
+
 
 def _squared_distances(X, Z, unit):
     """‖x−z‖²/unit², scaled before squaring so that tiny and huge data keep their digits."""

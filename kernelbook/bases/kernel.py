@@ -70,3 +70,7 @@ class KernelBasis(CenteredBasis):
         centers = self._centers_now()
         X = points(X, self.accepts_sparse)
         return self._kernel_now(centers.shape[1]).matvec(X, centers, c)
+
+    def represent(self, beta):
+        at_data = isinstance(self.centers, str) and self.centers == "data"
+        return beta if at_data else None
