@@ -5,8 +5,10 @@ Three decisions live here, so that no other file has to think of them.
 **The cache is keyed to the sources.**  Numba's `cache=True` looks only at the file of
 the function itself: when a jitted function calls one from *another* file and that
 one is edited, the old machine code is used in silence.  So compiled code goes to a
-folder whose name is a hash of every source file of this package; an edit anywhere
-starts a new folder, and folders nobody has used for a month are removed.
+folder whose name is a hash of every source file that compiles anything (imports this
+one); an edit in any of them starts a new folder, and folders nobody has used for a
+month are removed.  Numba also freezes the constants a jitted function names: they must
+stand in the function's own file, which a test checks.
 
 **Numba starts no threads.**  Its threading layers abort the whole process when two
 Python threads enter them (workqueue) or when a process that used them forks (GNU
@@ -43,10 +45,11 @@ _MONTH = 30 * 24 * 3600.0
 
 
 def source_hash(package: Path = Path(__file__).parent) -> str:
-    """A hash of every Python source below `package`: any edit changes it."""
+    """A hash of every source below `package` that compiles anything: any edit there changes it."""
     h = hashlib.sha256(numba.__version__.encode())
     for path in sorted(package.rglob("*.py")):
-        h.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
+        if b"_jit" in (text := path.read_bytes()):
+            h.update(path.relative_to(package).as_posix().encode() + b"\0" + text)
     return h.hexdigest()[:16]
 
 

@@ -1,5 +1,6 @@
 """The compilation policy: caches that are never stale, threads that cannot abort, lazy imports."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -14,8 +15,6 @@ from kernelbook import _jit
 
 
 def run(code, cwd=None, **environment):
-    import os
-
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
         cwd=cwd,
@@ -76,8 +75,6 @@ def test_an_unwritable_cache_means_no_cache_not_an_error(tmp_path):
 
 
 def test_old_cache_folders_are_removed_and_fresh_ones_kept(tmp_path):
-    import os
-
     keep, fresh, old = (tmp_path / name for name in ("keep", "fresh", "old"))
     for folder in (keep, fresh, old):
         folder.mkdir()
@@ -109,6 +106,41 @@ def test_only_the_policy_file_imports_numba():
         if path.name != "_jit.py":
             assert "import numba" not in path.read_text(), path
             assert "from numba" not in path.read_text(), path
+
+
+def test_what_a_jitted_function_freezes_stands_in_a_hashed_file():
+    """Numba bakes named constants into machine code; the cache must notice when they change."""
+    import ast
+    import pkgutil
+    from importlib import import_module
+    from types import BuiltinFunctionType, ModuleType
+
+    from numba.core.dispatcher import Dispatcher
+
+    seen = 0
+    for info in pkgutil.walk_packages(kernelbook.__path__, "kernelbook."):
+        module = import_module(info.name)
+        source = Path(module.__file__).read_text()
+        defined = {
+            name.id
+            for node in ast.parse(source).body
+            if isinstance(node, ast.Assign | ast.AnnAssign)
+            for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+            for name in ast.walk(target)
+            if isinstance(name, ast.Name)
+        }
+        for function in vars(module).values():
+            if not isinstance(function, Dispatcher) or function.__module__ != info.name:
+                continue
+            seen += 1
+            assert "_jit" in source, info.name
+            for name in function.py_func.__code__.co_names:
+                value = function.py_func.__globals__.get(name)
+                harmless = Dispatcher | ModuleType | BuiltinFunctionType | type
+                if value is None or isinstance(value, harmless) or callable(value):
+                    continue
+                assert name in defined, f"{info.name}.{function.__name__} freezes {name}"
+    assert seen > 5 or os.environ.get("NUMBA_DISABLE_JIT")
 
 
 THREADS = """
