@@ -223,8 +223,9 @@ def check_order(P, X, kernel) -> None:
         return
     degree, (m, d) = kernel.cpd_order - 1, X.shape
     needs = (
-        f"{kernel!r} is conditionally positive definite of order {kernel.cpd_order}: it needs all "
-        f"polynomials of degree ≤ {degree} among the free features"
+        f"{kernel!r} is conditionally positive definite of order {kernel.cpd_order}: it needs "
+        + (f"all polynomials of degree ≤ {degree}" if degree else "the constant")
+        + " among the free features"
     )
     count = comb(d + degree, degree)
     if count > 100 * max(m, P.shape[1]):
@@ -238,7 +239,8 @@ def check_order(P, X, kernel) -> None:
     if missing[worst] > 1e-8:
         raise ValueError(
             f"{needs}, and {needed.get_feature_names_out()[worst]} is no combination of yours on "
-            f"this sample.  Use features=Polynomials({degree}), or add it to yours."
+            f"this sample.  Use features={f'Polynomials({degree})' if degree else "'constant'"}, "
+            "or add it to yours."
         )
 
 

@@ -58,7 +58,7 @@ class FreeFeatureEstimator(BaseEstimator):
         m = X.shape[0]
         if self._precomputed and X.shape[1] != m:
             raise ValueError(
-                f"kernel='precomputed' needs a square Gram matrix in fit, not one of shape {X.shape}."
+                f"kernel='precomputed' needs a square Gram matrix in fit, not shape {X.shape}."
             )
         w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         kept = np.flatnonzero(w > 0)

@@ -4,10 +4,7 @@ from numbers import Real
 
 import numpy as np
 
-from kernelbook.features import Polynomials, feature_range
-from kernelbook.solvers.grls_factor import project
-
-__all__ = ["check_contains_polynomials", "check_number", "symmetric_copy", "total"]
+__all__ = ["check_number", "symmetric_copy", "total"]
 
 _BLOCK = 512
 
@@ -18,25 +15,6 @@ def check_number(name, value, smallest=0.0):
         raise TypeError(f"{name} must be a number; got {value!r} of type {type(value).__name__}.")
     if not smallest <= value < np.inf:
         raise ValueError(f"{name}={value!r} must be a finite number ≥ {smallest:g}.")
-
-
-def check_contains_polynomials(sample, order, kernel):
-    """Raise unless, on the sample, every polynomial of degree < order is in the span of P."""
-    X, P = sample.X, sample.P
-    wanted = f"all polynomials of degree < {order}" if order > 1 else "the constant"
-    remedy = f"features=Polynomials({order - 1})" if order > 1 else "features='constant'"
-    error = (
-        f"{kernel!r} is conditionally positive definite of order {order} and needs {wanted} in the "
-        f"span of the features; {{}}.  Use {remedy}, or features that contain them."
-    )
-    # The powers (a·x + b)^(q−1) of linear forms span the polynomials, so a few random ones are
-    # all in a subspace only if every polynomial is (with probability one).
-    forms = np.random.default_rng(0).normal(size=(X.shape[1] + 1, 4)) / np.sqrt(X.shape[1] + 1)
-    probes = (Polynomials(1).fit_transform(X) @ forms) ** (order - 1)
-    outside = project(feature_range(P).Q, probes)
-    worst = np.max(np.linalg.norm(outside, axis=0) / np.linalg.norm(probes, axis=0))
-    if worst > 1e-8:
-        raise ValueError(error.format(f"on this sample, one is {worst:.1e} away from it"))
 
 
 def total(w):

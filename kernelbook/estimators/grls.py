@@ -26,11 +26,11 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 from kernelbook.certificates import Certificate
 from kernelbook.estimators._base import FreeFeatureEstimator, Sample
 from kernelbook.estimators._grls_checks import (
-    check_contains_polynomials,
     check_number,
     symmetric_copy,
     total,
 )
+from kernelbook.features import check_order
 from kernelbook.solvers.grls import METHODS, System
 
 __all__ = ["GRLSClassifier", "GRLSRegressor"]
@@ -140,7 +140,7 @@ class _GRLS(FreeFeatureEstimator):
                 f"solver='cholesky' needs a positive definite kernel, and {self.kernel_!r} is only "
                 f"conditionally so (order {order}); use solver='nullspace' or 'auto'."
             )
-        check_contains_polynomials(sample, order, self.kernel_)
+        check_order(sample.P, sample.X, self.kernel_)
         return "nullspace"
 
     def _order(self):
