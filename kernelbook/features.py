@@ -237,10 +237,10 @@ def check_order(P, X, kernel) -> None:
     worst = np.argmax(missing)
     # About the square root of rounding: features may contain them in a poorly scaled basis.
     if missing[worst] > 1e-8:
+        remedy = f"Polynomials({degree})" if degree else "'constant'"
         raise ValueError(
             f"{needs}, and {needed.get_feature_names_out()[worst]} is no combination of yours on "
-            f"this sample.  Use features={f'Polynomials({degree})' if degree else "'constant'"}, "
-            "or add it to yours."
+            f"this sample.  Use features={remedy}, or add it to yours."
         )
 
 
