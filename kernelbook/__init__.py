@@ -29,6 +29,7 @@ _EXPORTS = {
     "estimators.primal": ["PrimalSVMClassifier"],
     "estimators.grls": ["GRLSClassifier", "GRLSRegressor"],
     "estimators.grls_cv": ["GRLSClassifierCV", "GRLSRegressorCV"],
+    "solvers.svm_path": ["SVMPath", "svm_path"],
     "estimators.svmgb": ["C_from_reg", "SVMGBClassifier", "reg_from_C"],
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
