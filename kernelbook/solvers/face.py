@@ -35,6 +35,7 @@ from kernelbook.solvers.svm_certificate import violation
 
 __all__ = ["newton"]
 
+EPS = np.finfo(float).eps
 ROUNDS = 12
 """How often a step may be re-solved because coordinates left the box."""
 
@@ -65,7 +66,8 @@ def newton(K, Q, y, lo, hi, beta, nu, *, prox=1e-2, limit=None, max_steps=60):
         idle = 0 if error < 0.5 * best[0] else idle + 1
         if error < best[0]:
             best = (error, beta, nu)
-        if error == 0 or idle > patience:
+        rounding = EPS * (1 + scale * np.abs(beta).sum() + np.abs(nu).max(initial=0.0))
+        if error <= rounding or idle > patience:
             return *best[1:], step
         F = np.flatnonzero(((beta > lo) | (v > 0)) & ((beta < hi) | (v < 0)))
         if limit is not None and F.size > limit:

@@ -30,10 +30,12 @@ __all__ = ["interior_point"]
 TINY = np.finfo(float).tiny
 
 
-def interior_point(K, Q, y, lo, hi, *, tol=1e-9, max_steps=80):
+def interior_point(K, Q, y, lo, hi, *, tol=1e-12, max_steps=80):
     """(β, ν, steps): β has the coordinates that belong to a bound exactly there."""
     m = y.size
     scale = K.diagonal().max(initial=0.0) or 1.0
+    # A slack and its multiplier fight for a coordinate; the units make the two comparable.
+    unit = np.maximum(scale, 1.0 / (hi - lo))
     a = np.minimum(0.5 * (hi - lo), 1.0 / scale)
     s = np.where(y > 0, a, hi - lo - a)
     t = hi - lo - s
@@ -47,10 +49,12 @@ def interior_point(K, Q, y, lo, hi, *, tol=1e-9, max_steps=80):
         dual_residual = Kb - y + Q @ nu - z + w
         residual = Q.T @ beta
         tau = (s @ z + t @ w) / (2 * m)
+        undecided = np.maximum(np.minimum(unit * s, z), np.minimum(unit * t, w)).max()
         error = max(
             np.abs(dual_residual).max(),
             2 * m * tau / max(abs(0.5 * beta @ Kb - y @ beta), TINY),
             np.abs(residual).max(initial=0.0) / np.abs(beta).max(),
+            1e-3 * undecided,
         )
         idle = 0 if error < 0.9 * best else idle + 1
         best = min(best, error)
@@ -81,8 +85,6 @@ def interior_point(K, Q, y, lo, hi, *, tol=1e-9, max_steps=80):
         # Each end of the box measures from itself, so that neither slack drowns in the other.
         beta = np.where(s < t, lo + s, hi - t)
         s, t = np.where(s < t, s, hi - lo - t), np.where(s < t, hi - lo - s, t)
-    # A slack and its multiplier fight for the coordinate; the units make them comparable.
-    unit = np.maximum(scale, 1.0 / (hi - lo))
     at_lo, at_hi = unit * s < z, unit * t < w
     return np.where(at_lo, lo, np.where(at_hi, hi, beta)), nu, steps
 

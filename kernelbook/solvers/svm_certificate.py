@@ -55,11 +55,18 @@ def repair(Q, beta, lo, hi):
     Q : (m, r) array
         Orthonormal columns that span the features.
     """
-    beta = _within(Q, np.clip(beta, lo, hi), lo, hi)
+    beta = _within(Q, _snap(np.clip(beta, lo, hi), lo, hi), lo, hi)
     if not _feasible(Q, beta):
         beta = _within(Q, _project(Q, beta, lo, hi), lo, hi)
     # Zero is always feasible; a point that is not, to nine digits, would prove nothing.
     return beta if _feasible(Q, beta, 1e-9) else np.zeros_like(beta)
+
+
+def _snap(beta, lo, hi):
+    """Coordinates that rounding alone keeps off a bound are put there."""
+    near = 1e-14 * np.abs(beta).max(initial=0.0)
+    beta = np.where(beta - lo <= np.minimum(near, 0.5 * (hi - lo)), lo, beta)
+    return np.where(hi - beta <= np.minimum(near, 0.5 * (hi - lo)), hi, beta)
 
 
 def _feasible(Q, beta, rtol=ROUNDING):

@@ -117,7 +117,9 @@ def solve_svm(
             )
         if best is None or proof.kkt < best.certificate.kkt:
             best = solution
-        goal = tol if y.size > SMALL else min(tol, _floor(problem, b))
+        # After the interior-point method there is little that SMO could add.
+        exact = y.size <= SMALL and method != "interior"
+        goal = min(tol, _floor(problem, b)) if exact else tol
         if proof.kkt <= goal and (gap_tol is None or proof.relative_gap <= gap_tol):
             break
     return best

@@ -94,8 +94,9 @@ def prepare(gram, Q, y, C, *, kind, overwrite):
     project, penalize = kind == "cpd" and r > 0, free.shape[1] > 0
 
     size = max(gram.max(initial=0.0), -gram.min(initial=0.0))
-    unit = _unit(size, C.max())
-    if size * C.max() < NO_KERNEL:
+    negligible = size * C.max() < NO_KERNEL
+    unit = _unit(0.0 if negligible else size, C.max())
+    if negligible:
         gram = np.zeros_like(gram)
     elif unit != 1 or ((project or penalize) and not overwrite):
         gram = gram / unit
@@ -117,9 +118,13 @@ def prepare(gram, Q, y, C, *, kind, overwrite):
 
 
 def _unit(size, C):
-    """1, or what brings an extreme kernel to one or an extreme box to one, whichever is larger."""
-    moderate = 1e-50 < C < 1e50 and (size == 0 or 1e-50 < size < 1e50)
-    return 1.0 if moderate else max(size, 1.0 / C)
+    """1, or what brings an extreme kernel to one or an extreme box to one, whichever is larger.
+
+    A power of two: a coordinate at its bound stays there when the unit is changed back.
+    """
+    if 1e-50 < C < 1e50 and 1e-50 < size < 1e50:
+        return 1.0
+    return 2.0 ** np.round(np.log2(max(size, 1.0 / C)))
 
 
 def constant_first(Q):
