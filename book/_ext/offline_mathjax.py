@@ -1,8 +1,8 @@
-"""Serve MathJax from the book itself, so that pages load nothing from the network.
+"""Serve MathJax from the book itself: pages load nothing from the network.
 
 Sphinx links MathJax from a public server by default.  The package
-`sphinx-mathjax-offline` carries it; we copy only its one-file SVG build: SVG needs no font
-files, which browsers refuse to load from `file://` pages.
+`sphinx-mathjax-offline` carries it; we copy only its one-file SVG build: SVG
+needs no font files, which browsers refuse to load from `file://` pages.
 """
 
 from importlib.util import find_spec
