@@ -8,6 +8,13 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 BIN    := .venv/bin
 HTML   := _build/html/index.html
 export PYTHONHASHSEED := 0
+# Notebooks leave nothing in the home folder: settings and run-time files of Jupyter go to .venv.
+HOME_OF_JUPYTER := $(CURDIR)/.venv/jupyter
+export IPYTHONDIR := $(HOME_OF_JUPYTER)/ipython
+export JUPYTER_CONFIG_DIR := $(HOME_OF_JUPYTER)/config
+export JUPYTER_DATA_DIR := $(HOME_OF_JUPYTER)/data
+export JUPYTER_RUNTIME_DIR := $(HOME_OF_JUPYTER)/runtime
+export MPLCONFIGDIR := $(HOME_OF_JUPYTER)/matplotlib
 
 .PHONY: help book test lint unit notebooks strict lab run lock clean env
 
@@ -36,8 +43,9 @@ unit: env  ## unit tests, first compiled, then (the jitted kernels) interpreted
 notebooks: env  ## run every notebook and compare what it prints with what is stored
 	@$(BIN)/python tools/check_notebooks.py
 
-lab: env  ## open the chapters in JupyterLab
-	@$(BIN)/jupyter lab --notebook-dir=. --LabApp.default_url=/lab/tree/book
+lab: env  ## open the chapters in JupyterLab (LABFLAGS="--no-browser --port=9999" to steer it)
+	@$(BIN)/jupyter lab --notebook-dir=. --LabApp.default_url=/lab/tree/book \
+		$$(test "$$(id -u)" != 0 || echo --allow-root) $(LABFLAGS)
 
 run: env  ## re-execute notebooks in place: make run, or make run NB=book/part/chapter.ipynb
 	@$(BIN)/python tools/run_notebooks.py $(NB)

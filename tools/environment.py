@@ -26,8 +26,8 @@ def stop(sentence):
 
 
 def digest():
-    """What the environment was made from: the lock, the package's metadata, the interpreter."""
-    h = hashlib.sha256(sys.version.encode())
+    """What the environment was made from: lock, metadata, interpreter, and the place it is in."""
+    h = hashlib.sha256((sys.version + ROOT).encode())
     for name in ("requirements.txt", "pyproject.toml", "tools/environment.py"):
         with open(os.path.join(ROOT, name), "rb") as f:
             h.update(f.read())
@@ -47,6 +47,15 @@ def run(command, sentence):
     if process.returncode:
         sys.stderr.write("\n".join(said.strip().split("\n")[-15:]) + "\n")
         stop(sentence)
+
+
+def moved():
+    """Commands of an environment name its interpreter by its full path: it cannot be moved."""
+    try:
+        with open(os.path.join(VENV, "bin", "pip"), "rb") as f:
+            return (VENV + "/").encode() not in f.read(1000)
+    except (IOError, OSError):
+        return True
 
 
 def locked(name):
@@ -70,7 +79,7 @@ def main():
                 return
     print("Setting up .venv from requirements.txt (a minute or two, once) ...")
     sys.stdout.flush()
-    usable = os.path.exists(PYTHON) and subprocess.call([PYTHON, "-c", SAME]) == 0
+    usable = not moved() and subprocess.call([PYTHON, "-c", SAME]) == 0
     run(
         [sys.executable, "-m", "venv", VENV] + ["--clear"] * (not usable),
         "could not create .venv; on Debian and Ubuntu install python3-venv, then try again.",
