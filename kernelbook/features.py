@@ -187,17 +187,17 @@ def as_features(features):
 
 def evaluate(features, X) -> np.ndarray:
     """The matrix P of a fitted feature map at X, dense, float64 and checked."""
-    P = features.transform(X)
-    if sparse.issparse(P):
-        P = P.toarray()
-    return check_feature_matrix(P, X.shape[0], "features(X)")
+    return check_feature_matrix(features.transform(X), X.shape[0], "features(X)")
 
 
 def check_feature_matrix(P, n_rows, name) -> np.ndarray:
-    """P as a finite float64 matrix with `n_rows` rows, or an error that names it."""
+    """A copy of P as a finite float64 matrix with `n_rows` rows, or an error that names it."""
     if np.iscomplexobj(P):
         raise ValueError(f"{name} is complex; features must be real.")
-    P = np.asarray(P, dtype=np.float64)
+    try:
+        P = np.array(P.toarray() if sparse.issparse(P) else P, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be a matrix of numbers, not {P!r:.60}.") from error
     if P.ndim != 2 or P.shape[0] != n_rows:
         raise ValueError(
             f"{name} has shape {P.shape}; it must be a matrix with one row for each of the "
@@ -209,7 +209,32 @@ def check_feature_matrix(P, n_rows, name) -> np.ndarray:
             f"{name} is {P[row, column]} at sample {row}, feature {column}; "
             "features must be finite."
         )
-    return np.ascontiguousarray(P)
+    return P
+
+
+class GivenFeatures:
+    """The columns of a matrix P that is passed beside a precomputed kernel, in fit and predict."""
+
+    def __init__(self, P):
+        self.names = _column_names(P)
+        self.count = None
+
+    def matrix(self, P, n_rows) -> np.ndarray:
+        """P, checked; its columns must be those of the first call."""
+        if self.names is not None and _column_names(P) not in (None, self.names):
+            raise ValueError(
+                f"P has the columns {_column_names(P)}, and in fit it had {self.names}; they must "
+                "be the same, in the same order."
+            )
+        P = check_feature_matrix(P, n_rows, "P")
+        if self.count not in (None, P.shape[1]):
+            raise ValueError(f"P has {P.shape[1]} columns, and in fit it had {self.count}.")
+        self.count = P.shape[1]
+        return P
+
+
+def _column_names(P):
+    return list(P.columns) if _is_frame(P) else None
 
 
 def check_order(P, X, kernel) -> None:

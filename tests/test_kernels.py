@@ -73,7 +73,11 @@ def sample(m, d, seed=0):
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("d", [1, 3, 20])
-@pytest.mark.parametrize(("kernel", "function"), PAIRS, ids=lambda p: str(p)[:30])
+@pytest.mark.parametrize(
+    ("kernel", "function"),
+    PAIRS,
+    ids=lambda p: "" if callable(p) and not hasattr(p, "diag") else str(p)[:30],
+)
 def test_values_are_those_of_the_formula(kernel, function, d):
     X, Z = sample(6, d), sample(5, d, seed=1)
     Z[:2] = X[:2]

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from kernelbook.features import as_features, check_feature_matrix, evaluate
+from kernelbook.features import GivenFeatures, as_features, evaluate
 from kernelbook.kernels import Kernel, as_kernel
 
 __all__ = ["FreeFeatureEstimator", "Sample"]
@@ -60,7 +60,15 @@ class FreeFeatureEstimator(BaseEstimator):
             raise ValueError(
                 f"kernel='precomputed' needs a square Gram matrix in fit, not shape {X.shape}."
             )
-        w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        w = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True
+        )
+        with np.errstate(over="ignore"):
+            if not np.isfinite(w.sum()):
+                raise ValueError(
+                    "the sum of sample_weight overflows; only ratios matter: scale it."
+                )
+        given_P = None if P is None else self._fit_given(P, m)
         kept = np.flatnonzero(w > 0)
         if kept.size == 0:
             raise ValueError(
@@ -71,12 +79,12 @@ class FreeFeatureEstimator(BaseEstimator):
         if kept.size < m:
             X, y, w = X[kept], y[kept], w[kept]
             given = given.iloc[kept] if hasattr(given, "iloc") else X
-            P = None if P is None else np.asarray(P)[kept]
+            given_P = None if given_P is None else given_P[kept]
         if self._precomputed:
             X = X[:, kept] if kept.size < m else X
         else:
             self._fit_kernel(X, w)
-        P = self._fit_features(given, y, P, kept.size)
+        P = self._fit_features(given, y) if given_P is None else given_P
         return Sample(X, y, w, P, kept)
 
     def _fit_kernel(self, X, w):
@@ -84,12 +92,13 @@ class FreeFeatureEstimator(BaseEstimator):
         # A copy: changing the parameters of a learner must not change what it has learned.
         self.kernel_ = as_kernel(self.kernel, X.shape[1]).copy()
 
-    def _fit_features(self, X, y, P, m):
-        if P is not None:
-            if not self._precomputed:
-                raise ValueError("P is taken only with kernel='precomputed'; use features instead.")
-            self.features_ = None
-            return check_feature_matrix(P, m, "P")
+    def _fit_given(self, P, m):
+        if not self._precomputed:
+            raise ValueError("P is taken only with kernel='precomputed'; use features instead.")
+        self.features_ = GivenFeatures(P)
+        return self.features_.matrix(P, m)
+
+    def _fit_features(self, X, y):
         if self._precomputed and not (self.features is None or isinstance(self.features, str)):
             raise ValueError(
                 f"kernel='precomputed' cannot evaluate features={self.features!r}: X is a Gram "
@@ -126,10 +135,10 @@ class FreeFeatureEstimator(BaseEstimator):
         return self.kernel_.matvec(X, self._centers, dual_coef)
 
     def _features_at(self, X, P=None):
-        if self.features_ is None:
+        if isinstance(self.features_, GivenFeatures):
             if P is None:
                 raise ValueError("this learner was fitted with P=...; predict needs P=... too.")
-            return check_feature_matrix(P, X.shape[0], "P")
+            return self.features_.matrix(P, X.shape[0])
         if P is not None:
             raise ValueError("P is taken only by learners that were fitted with P=...")
         return evaluate(self.features_, X)
