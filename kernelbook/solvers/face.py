@@ -58,12 +58,16 @@ def newton(K, Q, y, lo, hi, beta, nu, *, prox=1e-2, limit=None, max_steps=60):
     """
     scale = K.diagonal().max(initial=0.0) or 1.0
     eps, least = prox * scale, 1e-13 * scale * max(1, len(y))
-    best, idle, patience = (np.inf, beta, nu), 0, 10
+    best, lowest, idle, patience = (np.inf, beta, nu), np.inf, 0, 10
     for step in range(max_steps):
-        v = y - K @ beta - Q @ nu
+        Kb = K @ beta
+        v = y - Kb - Q @ nu
         r = Q.T @ beta
-        error = _error(beta, v, r, lo, hi)
-        idle = 0 if error < 0.5 * best[0] else idle + 1
+        error, value = _error(beta, v, r, lo, hi), (0.5 * Kb - y) @ beta
+        # On the way the violation goes up and down, but the objective must fall.
+        better = error < 0.5 * best[0] or value < lowest - 1e-3 * abs(lowest)
+        idle = 0 if better else idle + 1
+        lowest = min(lowest, value)
         if error < best[0]:
             best = (error, beta, nu)
         rounding = EPS * (1 + scale * np.abs(beta).sum() + np.abs(nu).max(initial=0.0))
@@ -76,15 +80,17 @@ def newton(K, Q, y, lo, hi, beta, nu, *, prox=1e-2, limit=None, max_steps=60):
         if target is None:
             eps *= 10
             continue
-        s = target - beta[F]
-        t = _exact_step(K, F, s, v, mu, Q)
-        moved = beta.copy()
-        moved[F] = target if t == 1 else np.clip(beta[F] + t * s, lo[F], hi[F])
+        s = np.zeros_like(beta)
+        s[F] = target - beta[F]
+        t = _exact_step(K, Q, s, v, mu)
+        moved = np.clip(beta + t * s, lo, hi)
+        moved[F] = target if t == 1 else moved[F]
         beta = moved
         if t > 0.1:
             nu = nu + t * mu
-        # When a full step inside the box does not help, what is left is rounding.
-        patience = 2 if t == 1 and np.all((target > lo[F]) & (target < hi[F])) else 10
+        # When an undamped step inside the box does not help, what is left is rounding.
+        undamped = t == 1 and eps <= 1e-8 * scale
+        patience = 2 if undamped and np.all((target > lo[F]) & (target < hi[F])) else 10
         eps = max(0.1 * eps, least) if t > 0.5 else 10 * eps if t < 0.1 else eps
     return *best[1:], max_steps
 
@@ -135,10 +141,10 @@ def _least_norm_solve(S, rhs):
     return U[:, kept] @ ((U[:, kept].T @ rhs) / size[kept])
 
 
-def _exact_step(K, F, s, v, mu, Q):
+def _exact_step(K, Q, s, v, mu):
     """The best t in [0, 1] along s for the Lagrangian at the new multipliers."""
-    slope = v[F] @ s - mu @ (Q[F].T @ s)
+    slope = v @ s - mu @ (Q.T @ s)
     if slope <= 0:
         return 0.0
-    curvature = s @ (K[np.ix_(F, F)] @ s)
+    curvature = s @ (K @ s)
     return 1.0 if curvature <= slope else slope / curvature

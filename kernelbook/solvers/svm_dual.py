@@ -11,9 +11,11 @@ by a relay of methods, each good at what the one before it is bad at:
 0. `svm_multipliers.separate`: if the features alone separate the sample, β = 0 (T3).  Done.
 1. `smo`: many cheap steps to a violation of about 0.1.  The bias is an equation it can keep; any
    other feature is an augmented Lagrangian, λ += ρPᵀβ between runs.
-2. `face`: Newton's method on the face that SMO has pointed at, to rounding error.
-3. `interior`: where that fails (a huge C, features that leave λ undetermined) and m is not large,
-   interior points, and Newton again.  Otherwise SMO to a smaller violation, and so on.
+2. `face`: Newton's method on the face that SMO has pointed at, to rounding error.  If SMO did not
+   get that far (a huge C), the same with more damping.
+3. `interior`: where that fails (features that leave λ undetermined, nearly a linear program) and m
+   is not large, interior points, and Newton again.
+4. Otherwise SMO to a smaller violation, Newton, and so on.
 
 Every candidate is moved to an exactly feasible point, gets its λ by the rule of
 `svm_multipliers`, and is accepted or not by its certificate alone.
@@ -37,8 +39,11 @@ __all__ = ["SMALL", "SVMSolution", "bounds_reached", "solve_svm"]
 SMALL = 1000
 """Up to this m the solution is always driven to rounding error, whatever `tol`."""
 
-INTERIOR = 3000
+INTERIOR = 5000
 """Up to this m a step of m³/3 operations is worth trying."""
+
+TINY = 300
+"""Up to this m interior points cost no more than another round of SMO."""
 
 EXACT = 1e-9
 """The violation, beyond what rounding explains, above which a small problem goes on."""
@@ -140,25 +145,31 @@ def _floor(problem, b):
 def _candidates(problem: DualProblem, max_iter):
     """Better and better (b, ν, steps, method); ends when no method has anything left to try."""
     m = problem.y.size
+    args = (problem.K, problem.Q, problem.y, problem.lo, problem.hi)
     budget = max(10_000_000, 100 * m) if max_iter < 0 else max_iter
-    limit = max(SMALL + 500, int(0.44 * m))
+    modest = max(SMALL + 500, int(0.44 * m))  # a factor of a fifth of the Gram matrix
     b, nu, steps = np.zeros(m), np.zeros(problem.Q.shape[1]), 0
-    spare = 50 * m if m <= INTERIOR else budget  # beyond that, interior points are quicker
+    eps, cap, interior = 0.1, 20 * m, m <= INTERIOR
 
-    for eps in (0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8):
-        levels = (1.0, 0.3, eps) if eps == 0.1 and problem.rho > 0 else (eps,)
-        b, nu, used, reached = _approach(problem, b, nu, levels, min(spare, budget - steps))
+    while eps > 1e-9 and steps < budget:
+        levels = (1.0, 0.3, eps) if steps == 0 and problem.rho > 0 else (eps,)
+        b, nu, used, reached = _approach(problem, b, nu, levels, min(cap, budget - steps))
         steps += used
-        if reached and steps < budget:
-            args = (problem.K, problem.Q, problem.y, problem.lo, problem.hi)
-            b, nu, used = newton(*args, b, nu, limit=limit, max_steps=min(60, budget - steps))
+        if steps < budget:
+            # A start that is not good needs all the damping there is; then, what comes after
+            # Newton would cost more memory still.
+            prox, limit = (1e-2, modest) if reached else (1.0, m if interior else modest)
+            left = min(80, budget - steps)
+            b, nu, used = newton(*args, b, nu, prox=prox, limit=limit, max_steps=left)
             steps += used
         yield b, nu, steps, "SMO+Newton"
-        if eps == 0.1 and m <= INTERIOR and steps < budget:
+        if interior and steps < budget and (not reached or eps <= (0.1 if m <= TINY else 1e-3)):
+            interior = False
             yield from _interior(problem, steps, budget)
-        spare = budget
-        if steps >= budget:
-            return
+        if reached:
+            eps /= 10
+        else:
+            cap *= 4
 
 
 def _interior(problem, steps, budget):

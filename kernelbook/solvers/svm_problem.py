@@ -110,7 +110,8 @@ def prepare(gram, Q, y, C, *, kind, overwrite):
     scale = gram.diagonal().max(initial=0.0) or 1.0
     rho = 0.0
     if penalize:
-        rho = scale * m / free.shape[1]
+        # Strong enough to matter beside the kernel, and for β as small as the box to move f by one.
+        rho = max(scale, 1.0 / (np.median(C) * unit)) * m / free.shape[1]
         _add_low_rank(gram, 0.5 * rho * free, free)
     top = np.minimum(C * unit, HUGE_BOX / scale)
     lo, hi = np.minimum(0.0, y * top), np.maximum(0.0, y * top)
