@@ -37,7 +37,7 @@ need more than that.
 rank P_E or on Φ_EE.
 
 **Ties.**  If several events coincide, pivoting can cycle.  So what is followed is a problem with a,
-low and up perturbed at random in the tenth digit, in which no two events coincide; and what
+low and up perturbed at random in the eleventh digit, in which no two events coincide; and what
 is reported (`exact`) solves the unperturbed equations for the places that it finds.
 
 References

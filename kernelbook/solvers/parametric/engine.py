@@ -10,7 +10,6 @@ from kernelbook.solvers.parametric.inverse import PivotedInverse
 
 __all__ = ["Affine", "ParametricQP", "PathError", "Problem"]
 
-PERTURBATION = 1e-10
 FLAT = 1e-14
 """A rate below this fraction of the sizes that make it up counts as zero: it is rounding."""
 RANK = 1e-9
@@ -57,7 +56,7 @@ class Problem:
     unit: float = 1.0
 
     def perturbed(self, noise):
-        """The same with the box larger, and a moved, by random amounts in the tenth digit."""
+        """The same with the box larger, and a moved, by random amounts in the eleventh digit."""
         a = Affine(self.a.at + self.unit * noise[0], self.a.rate.copy())
         width = Affine(self.up.at - self.low.at, self.up.rate - self.low.rate)
         low = Affine(self.low.at - noise[1] * width.at, self.low.rate - noise[1] * width.rate)
@@ -78,6 +77,10 @@ class ParametricQP:
     t : float
     side : (n,) array
         The places: +1 for samples at `up`, −1 at `low`; the elbow, 0, is empty at first.
+    perturbation : float
+        The relative size of the perturbation that breaks ties.
+    seed : int
+        Which perturbation.
 
     Attributes
     ----------
@@ -87,13 +90,14 @@ class ParametricQP:
         How often samples changed places, β moved inside the elbow, λ jumped.
     """
 
-    def __init__(self, gram, P, problem, t, side, seed=0):
+    def __init__(self, gram, P, problem, t, side, perturbation=1e-11, seed=0):
         self.gram, self.P = gram, P
         self.n, self.l = P.shape
         self.M = PivotedInverse(gram, P)
         self.side = np.array(side, dtype=np.int8)
-        rng = np.random.default_rng(seed)
-        self.noise = PERTURBATION * rng.uniform(1.0, 2.0, (3, self.n))
+        self._rng = rng = np.random.default_rng(seed)
+        self.perturbation = perturbation
+        self.noise = perturbation * rng.uniform(1.0, 2.0, (3, self.n))
         self.noise[0] *= rng.choice([-1.0, 1.0], self.n)
         self.beta, self.lam, self.f = np.zeros(self.n), np.zeros(self.l), np.zeros(self.n)
         self.n_pivots = self.n_exchanges = self.n_jumps = 0
@@ -136,6 +140,9 @@ class ParametricQP:
         np.clip(self.beta, p.low.at, p.up.at, out=self.beta)
         self.f = self._values()
         excess = self._excess()
+        # Samples at a bound are shifted off the margin, by different amounts: no ties.
+        bounded = self.side != 0
+        excess[bounded] *= self._rng.uniform(1.0, 2.0, np.count_nonzero(bounded))
         p.a = Affine(p.a.at + excess, -excess)
         q = self.P.T @ self.beta
         p.q = Affine(q, problem.q.at - q)
@@ -164,7 +171,7 @@ class ParametricQP:
         self.f = self._values()
         excess = self._excess()
         late = (self.side != 0) & (excess != 0)
-        excess[late] += (self.side * np.abs(self.noise[0]))[late] * self.problem.unit
+        excess[late] += self.perturbation * self.problem.unit * self.side[late]
         self.problem.a.at += excess
         self.noise[0] += excess / self.problem.unit
 
@@ -283,11 +290,15 @@ class ParametricQP:
         sizes = np.where(M.is_sample, size, terms.max(initial=0.0))
         self._size_beta = (np.abs(M.inverse) @ sizes)[M.is_sample] + size / self.gram.scale
         self.df = self.solve(self.dbeta, self.dlam, self._carried, p.a.rate, p.q.rate)
-        E = M.samples
+        E, A = M.samples, M.features
         moves = np.abs(self.dbeta[E])
         if np.all(moves <= FLAT * self._size_beta):
-            self.dbeta[E] = 0.0
-            self.df = base + self.P @ self.dlam
+            # It seems that β rests.  If λ alone satisfies the equations, it does.
+            r = (p.a.rate - base)[E]
+            dlam = np.linalg.lstsq(self.P[np.ix_(E, A)], r)[0]
+            if np.abs(r - self.P[np.ix_(E, A)] @ dlam).max(initial=0.0) <= 10 * FLAT * size:
+                self.dbeta[E], self.dlam[A] = 0.0, dlam
+                self.df = base + self.P @ self.dlam
         self._size_f = (
             size + self.gram.scale * moves.sum() + self._largest * np.abs(self.dlam).sum()
         )

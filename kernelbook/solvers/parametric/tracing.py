@@ -1,0 +1,275 @@
+"""Tracing the path in C of the support vector machine: its start, its pieces, its restarts.
+
+**Where it starts.**  As C → 0 the solution is β = Cθ with θ fixed: θ solves the linear program of
+the hinge loss with the features alone, and among its solutions minimizes θᵀΦθ.  Neither
+program has to be solved.  Take a C₁ so small that the kernel cannot bring anybody to the margin
+and put *every* sample at its upper bound, β = C₁ w∘y, λ = 0: this is optimal for the problem with
+Pᵀβ = q, q = Pᵀ(C₁w∘y).  Lead q to zero, along a path that is piecewise affine, too.
+From there C goes down to 0 and up to `C_max`.  Downwards the unknown is θ = β/C, whose box is
+fixed, and the parameter is 1/C: the last piece, on which θ is constant, then has no end.
+
+**Projection.**  On the feasible set Φ can be replaced by MΦM, M = I − PP⁺: then λ only takes the
+values it needs, thin plates become positive semidefinite, and a wide Gaussian, which is a
+polynomial up to a tiny remainder, loses the polynomial and keeps the remainder's digits.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kernelbook.features import feature_range
+from kernelbook.solvers.parametric import Affine, ParametricQP, PathError, Problem
+from kernelbook.solvers.parametric.embedding import DenseGram
+from kernelbook.solvers.svm_problem import INDEFINITE, is_definite
+
+__all__ = ["PathTracer", "Piece", "project"]
+
+EPS = float(np.finfo(float).eps)
+BOTTOM = 1e-8
+"""Below this fraction of C₁ no event is looked for: the first piece reaches to C = 0."""
+GOOD = 1e-8
+"""A larger violation on a piece, beyond rounding, makes the path start anew there."""
+RESTARTS = 50
+STUCK = 1e-9
+"""A β that differs from a moving bound by less than this, in units of C w, is at that bound."""
+
+
+class Piece(NamedTuple):
+    """The solution for low ≤ C ≤ high: β = C w∘y where `at_C`, affine on the elbow, else zero."""
+
+    low: float
+    high: float
+    at_C: np.ndarray
+    elbow: np.ndarray
+    beta: Affine
+    lam: Affine
+    unique: bool
+    kkt: float
+
+
+class PathTracer:
+    """Follows the path, keeps the pieces."""
+
+    def __init__(self, gram, P, y, w):
+        n = y.size
+        self.y, self.u, self.pieces, self.n_restarts = y, w * y, [], 0
+        self.span = span = feature_range(P)
+        self.low, self.up = np.minimum(self.u, 0.0), np.maximum(self.u, 0.0)
+        # Φ in units of its size, a power of two, and C in units of one over that.
+        largest = np.abs(gram).max()
+        self.size = 2.0 ** np.round(np.log2(largest)) if largest > 0 else 1.0
+        projected, self.shift = project(gram / self.size, span.Q)
+        noise = 20 * EPS
+        if np.abs(projected).max() <= 100 * noise:
+            projected[:] = 0.0
+        if not is_definite(projected):
+            raise ValueError(INDEFINITE)
+        self.gram = DenseGram(projected, noise)
+        self.rounding = EPS * w.sum()
+        self.Q = np.sqrt(n) * span.Q
+        self.none = Affine.constant(np.zeros(span.rank))
+        self.at_C, self.pull = np.zeros(n, dtype=bool), np.zeros(n)
+
+    # -- three problems ------------------------------------------------------------------------
+
+    def in_beta(self):
+        """t = C, the box is C times the unit one."""
+        zero = np.zeros_like(self.u)
+        return Problem(
+            Affine.constant(self.y), Affine(zero, self.low), Affine(zero, self.up), self.none
+        )
+
+    def in_theta(self, C_1):
+        """t = 1/C, θ = β/C: the box is fixed, the linear term is ty."""
+        low, up = Affine.constant(self.low), Affine.constant(self.up)
+        return Problem(Affine(np.zeros_like(self.y), self.y), low, up, self.none, 1.0 / C_1)
+
+    def at(self, C, q=None):
+        """C fixed; Pᵀβ goes from q to zero."""
+        low, up = Affine.constant(C * self.low), Affine.constant(C * self.up)
+        q = self.none if q is None else Affine(q, -q)
+        return Problem(Affine.constant(self.y), low, up, q)
+
+    # -- the path ------------------------------------------------------------------------------
+
+    def trace(self, C_max):
+        """The list of all pieces."""
+        C_max *= self.size
+        C_1 = min(0.5 / (self.gram.scale * np.abs(self.u).sum()), C_max)
+        for perturbation in (1e-11, 1e-10, 1e-9):
+            try:
+                qp = self.start(C_1, perturbation)
+                low = self.descend(qp.copy(), C_1)
+                break
+            except PathError:
+                self.n_restarts += 1
+        else:
+            raise PathError(f"no start was found near C = {C_1 / self.size:.6g}.")
+        self.climb(qp, low, C_1, C_max)
+        return [self.in_units(piece) for piece in self.pieces]
+
+    def in_units(self, piece):
+        """The piece for the Gram matrix as it was given."""
+        beta = Affine(piece.beta.at / self.size, piece.beta.rate)
+        lam = Affine(piece.lam.at, piece.lam.rate * self.size)
+        low, high = piece.low / self.size, piece.high / self.size
+        return piece._replace(low=low, high=high, beta=beta, lam=lam)
+
+    def start(self, C_1, perturbation):
+        """The solution at C_1, from the one with everybody at the bound."""
+        self.pieces = []
+        qp = ParametricQP(self.gram, self.Q, self.at(C_1), 0.0, np.sign(self.u), perturbation)
+        qp.restate(self.at(C_1, self.Q.T @ qp.beta), 0.0)
+        for _ in qp.follow(1.0):
+            pass
+        return qp
+
+    def descend(self, qp, C_1):
+        """Keep the pieces below the one with C_1; return where that one begins."""
+        qp.restate(self.in_theta(C_1), 1.0 / C_1, scale=1.0 / C_1)
+        first, C = None, C_1
+        for event in qp.follow(1.0 / (BOTTOM * C_1)):
+            solution = self.exact(qp, in_theta=True)
+            low = 0.0 if event[0] is None else self.crossing(qp, solution, event, 1.0 / qp.t)
+            low = min(low, C)
+            if first is None:
+                first = low
+            elif low < C:
+                self.pieces.append(self.piece(qp, solution, low, C, in_theta=True))
+            C = low
+        self.pieces.reverse()
+        return first
+
+    def climb(self, qp, low, C_1, C_max):
+        """Keep the pieces from `low` < C_1 to C_max."""
+        qp.restate(self.in_beta(), C_1)
+        again = 0
+        while low < C_max:
+            try:
+                if again:
+                    C = min(max(low, C_1) * (1.0 + 1e-9 * 4.0 ** (again - 1)), C_max)
+                    qp.settle(self.at(C))
+                    qp.restate(self.in_beta(), C)
+                for event in qp.follow(C_max):
+                    solution = self.exact(qp)
+                    high = max(self.crossing(qp, solution, event, qp.t), low)
+                    if high == low:
+                        continue
+                    piece = self.piece(qp, solution, low, high)
+                    if piece.kkt > GOOD + self.rounding * high and not again:
+                        raise PathError
+                    self.pieces.append(piece)
+                    low, again = high, 0
+            except PathError as error:
+                again += 1
+                self.n_restarts += 1
+                if self.n_restarts > RESTARTS:
+                    raise PathError(
+                        f"the path is lost at C = {low / self.size:.6g}: the kernel matrix is too "
+                        "nearly singular for larger C.  Take a smaller C_max."
+                    ) from error
+
+    # -- one piece -----------------------------------------------------------------------------
+
+    def exact(self, qp, in_theta=False):
+        """(β, ν, f) of the unperturbed problem for the present places, affine in C."""
+        at_C = qp.side == np.sign(self.u)
+        for i in np.flatnonzero(at_C != self.at_C):
+            self.pull += (self.u[i] if at_C[i] else -self.u[i]) * self.gram.one(i)
+        self.at_C = at_C
+        pinned = np.where(qp.M.pinned, qp.lam, 0.0)
+        nothing = np.zeros_like(self.y)
+        parts = []
+        for beta, v, a, fixed in (
+            (nothing.copy(), nothing.copy(), self.y, not in_theta),
+            (np.where(at_C, self.u, 0.0), self.pull.copy(), nothing, in_theta),
+        ):
+            nu = pinned.copy() if fixed else np.zeros_like(pinned)
+            f = qp.solve(beta, nu, v, a, self.none.at)
+            parts.append((beta, nu, f))
+        return tuple(Affine(at, rate) for at, rate in zip(*parts, strict=True))
+
+    def crossing(self, qp, solution, event, near):
+        """The C where the unperturbed solution meets the event.
+
+        It is `near`, where the perturbed one does, if the two are so far apart that in between
+        others would be overtaken: an event that comes slowly is at the mercy of perturbations.
+        """
+        sample, side = event
+        if sample is None:
+            return near
+        beta, _, f = solution
+        if side == 0:
+            distance, closing = self.y[sample] - f.at[sample], f.rate[sample]
+        else:
+            bound = self.up[sample] if side > 0 else self.low[sample]
+            distance, closing = -beta.at[sample], beta.rate[sample] - bound
+        if closing == 0 or abs(distance / closing - near) > 1e-3 * near:
+            return near
+        C = distance / closing
+        good = max(1e-11, self.violation(qp.side, solution, near))
+        return C if self.violation(qp.side, solution, C) <= good else near
+
+    def followed(self, qp, in_theta):
+        """The perturbed solution, with the samples outside the elbow put to their true bounds."""
+        beta, nu, _ = qp.followed()
+        if in_theta:
+            beta, nu = Affine(beta.rate, beta.at), Affine(nu.rate, nu.at)
+        E = qp.elbow
+        at, rate = np.zeros_like(self.u), np.where(self.at_C, self.u, 0.0)
+        at[E], rate[E] = beta.at[E], beta.rate[E]
+        f = Affine(
+            self.gram.embed(E, at[E]) + self.Q @ nu.at,
+            self.pull + self.gram.embed(E, rate[E]) + self.Q @ nu.rate,
+        )
+        return Affine(at, rate), nu, f
+
+    def piece(self, qp, solution, low, high, in_theta=False):
+        """The unperturbed solution, or the perturbed one if it does better: M may be that bad."""
+        elbow = qp.elbow.copy()
+        solutions = solution, self.followed(qp, in_theta)
+        if low == 0.0:
+            for beta, _, _ in solutions:
+                beta.at[:] = 0.0  # β = Cθ
+        kkt = [max(self.violation(qp.side, s, C) for C in (low, high)) for s in solutions]
+        k = int(np.argmin(kkt))
+        beta, nu, _ = solutions[k]
+        # Samples can be in the elbow of the follower and yet stay at a bound.
+        share = beta.rate[elbow] / self.u[elbow]
+        still = np.abs(beta.at[elbow] / self.u[elbow]) <= STUCK * (low + high)
+        at_C = self.at_C.copy()
+        at_C[elbow[still & (np.abs(share - 1) <= STUCK)]] = True
+        elbow = elbow[~(still & ((np.abs(share - 1) <= STUCK) | (np.abs(share) <= STUCK)))]
+        size = np.sqrt(self.y.size)
+        lam = Affine(
+            self.span.T @ (size * nu.at - self.shift @ beta.at),
+            self.span.T @ (size * nu.rate - self.shift @ beta.rate),
+        )
+        part = Affine(beta.at[elbow], beta.rate[elbow])
+        unique = np.linalg.matrix_rank(self.Q[elbow], tol=1e-8) == self.span.rank
+        return Piece(low, high, at_C, elbow, part, lam, bool(unique), kkt[k])
+
+    def violation(self, side, solution, C):
+        """The largest breach of a condition: of the margin, and, over C, of the box and Pᵀβ = 0."""
+        beta, _, f = solution
+        excess = f(C) - self.y
+        margin = np.where(side == 0, np.abs(excess), side * excess).max()
+        if C == 0:
+            return margin
+        alpha = beta(C) / self.u
+        box = max(-alpha.min(), (alpha - C).max(), 0.0)
+        balance = np.abs(self.span.Q.T @ beta(C)).max(initial=0.0)
+        return max(margin, box / C, balance / C)
+
+
+def project(gram, B):
+    """MΦM for M = I − BBᵀ, symmetric, and BᵀΦ."""
+    if B.shape[1] == 0:
+        return gram.copy(), np.empty((0, len(gram)))
+    shift = B.T @ gram
+    half = 0.5 * (shift.T - B @ (shift @ B))
+    out = gram - B @ (shift - half.T)
+    out -= half @ B.T
+    out -= B @ (B.T @ out)
+    out -= (out @ B) @ B.T
+    return 0.5 * (out + out.T), shift

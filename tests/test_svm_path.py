@@ -1,0 +1,510 @@
+"""The regularization path in C against exhaustion, cvxopt, SVC, linear programming and by hand."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive import svm as naive_svm
+from naive import svm_path as naive
+from scipy.optimize import linprog
+from scipy.spatial.distance import cdist
+from sklearn.svm import SVC
+
+from kernelbook import svm_path
+from kernelbook.solvers.parametric import Affine, ParametricQP, PathError, Problem
+from kernelbook.solvers.parametric.embedding import DenseGram, FactorGram, combine_rows
+from kernelbook.solvers.parametric.engine import first
+from kernelbook.solvers.parametric.inverse import PivotedInverse
+from kernelbook.solvers.parametric.tracing import PathTracer, project
+from kernelbook.solvers.svm_multipliers import separate
+
+
+def gaussian(X, width=1.5):
+    return np.exp(-cdist(X, X, "sqeuclidean") / width**2)
+
+
+def thin_plate(X):
+    r = cdist(X, X)
+    return r**2 * np.log(np.where(r > 0, r, 1.0))
+
+
+KERNELS = {
+    "gaussian": gaussian,
+    "linear": lambda X: X @ X.T,
+    "thin plate": thin_plate,
+    "wide": lambda X: gaussian(X, 30.0),
+}
+
+
+def sample(n, seed, noise=0.5):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    y = np.where(X[:, 0] + X[:, 1] ** 2 - 0.7 + noise * rng.normal(size=n) > 0, 1.0, -1.0)
+    return X, y
+
+
+def features(X, l):
+    one = np.ones((len(X), 1))
+    return {0: one[:, :0], 1: one, 3: np.hstack([one, X]), 2: np.where(X > 0, 1.0, 0.0)}[l]
+
+
+def between(C):
+    """Breakpoints and points between them."""
+    return np.sort(np.concatenate([C[1:], 0.5 * (C[:-1] + C[1:])]))
+
+
+# -- by hand -----------------------------------------------------------------------------------
+
+
+@pytest.mark.interpreted
+def test_two_points_by_hand():
+    """x = ±1 with a bias: α = min(C, ½)."""
+    x = np.array([-1.0, 1.0])
+    path = svm_path(np.outer(x, x), np.ones((2, 1)), x, C_max=10.0)
+    assert path.C == pytest.approx([0.0, 0.5, 10.0], abs=1e-15)
+    assert path(0.25)[0] == pytest.approx([-0.25, 0.25], abs=1e-15)
+    assert path(7.0)[0] == pytest.approx([-0.5, 0.5], abs=1e-15)
+    assert path(7.0)[1] == pytest.approx([0.0], abs=1e-15)
+
+
+@pytest.mark.interpreted
+def test_four_points_by_hand():
+    """x = 0, 1, 2, 3 with labels − + − +, bias free: all at C until f = ±1 at the ends, C = 1/3."""
+    x, y = np.arange(4.0), np.array([-1.0, 1.0, -1.0, 1.0])
+    path = svm_path(np.outer(x, x), np.ones((4, 1)), y, C_max=1.0)
+    assert path.C == pytest.approx([0.0, 1 / 3, 1.0], abs=1e-15)
+    # Then the inner two stay at C, and 3(α₁ + …) keeps f(3) − f(0) = 2: w = 2/3.
+    for C in (0.5, 0.9):
+        beta, lam = path(C)
+        assert x @ beta == pytest.approx(2 / 3, abs=1e-14)
+        assert y * beta == pytest.approx([(2 / 3 + C) / 3, C, C, (2 / 3 + C) / 3], abs=1e-14)
+        assert lam == pytest.approx([-1.0], abs=1e-14)
+
+
+@pytest.mark.interpreted
+def test_no_feature_starts_with_everybody_at_the_bound():
+    X, y = sample(12, 0)
+    K = gaussian(X)
+    path = svm_path(K, None, y, C_max=5.0)
+    assert path.C[1] == pytest.approx(1 / (y * (K @ y)).max(), rel=1e-13)
+    assert np.array_equal(path(0.5 * path.C[1])[0], 0.5 * path.C[1] * y)
+
+
+# -- against other solvers ---------------------------------------------------------------------
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("l", [0, 1, 2])
+@pytest.mark.parametrize("kernel", ["gaussian", "linear"])
+def test_exhaustion(kernel, l):
+    """Every face of the box, for six samples, at and between all breakpoints."""
+    X, y = sample(6, 3 + l)
+    K, P = KERNELS[kernel](X), features(X, l)
+    path = svm_path(K, P, y, C_max=20.0)
+    for C in between(path.C)[:9]:
+        value, beta = naive_svm.every_face(K, P, y, C)
+        ours = path(C)[0]
+        assert 0.5 * ours @ K @ ours - y @ ours == pytest.approx(value, abs=1e-10)
+        assert K @ ours == pytest.approx(K @ beta, abs=1e-8)
+
+
+@pytest.mark.parametrize("l", [0, 1, 2, 3])
+@pytest.mark.parametrize("kernel", sorted(KERNELS))
+def test_cvxopt(kernel, l):
+    """Objective and Φβ at and between breakpoints; and the bare conditions of optimality."""
+    pytest.importorskip("cvxopt")
+    if kernel == "thin plate" and l != 3:
+        pytest.skip("thin plates need the linear features")
+    X, y = sample(40, 10 + l)
+    K, P = KERNELS[kernel](X), features(X, l)
+    path = svm_path(K, P, y, C_max=50.0)
+    assert path.n_restarts == 0
+    assert path.kkt.max() < (1e-8 if kernel == "wide" else 1e-10)
+    assert (np.diff(path.C) > 0).all()
+    M = np.eye(40) - P @ np.linalg.pinv(P)
+    rng = np.random.default_rng(0)
+    for C in rng.choice(between(path.C), 12):
+        upper = np.full(40, C)
+        beta, lam = path(C)
+        assert naive.kkt_violation(K, P, y, upper, beta, lam) < 1e-9 * (1 + C)
+        other, value = naive.qp(K, P, y, upper)
+        assert 0.5 * beta @ K @ beta - y @ beta <= value + 1e-8 * (1 + abs(value))
+        assert M @ K @ beta == pytest.approx(M @ K @ other, abs=2e-4)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "linear"])
+def test_svc(kernel):
+    """ℓ = 1 is the standard machine: decision values of SVC, where its bias is unique.
+
+    LIBSVM keeps the kernel in single precision, which costs it digits whatever its tolerance.
+    """
+    X, y = sample(60, 5)
+    K, P = KERNELS[kernel](X), np.ones((60, 1))
+    path = svm_path(K, P, y, C_max=100.0)
+    checked = 0
+    for low, high, size in list(zip(path.C, path.C[1:], path.elbow_size, strict=False))[::3]:
+        if size == 0:
+            continue
+        C = 0.3 * low + 0.7 * high
+        beta, lam = path(C)
+        model = SVC(C=C, kernel="precomputed", tol=1e-10).fit(K, y)
+        assert K @ beta + lam == pytest.approx(model.decision_function(K), abs=2e-6 * (1 + C))
+        checked += 1
+    assert checked > 5
+
+
+def test_breakpoints_are_where_the_support_changes():
+    """Independent solves in the middle of each piece find its places; neighbours never agree."""
+    pytest.importorskip("cvxopt")
+    X, y = sample(25, 8)
+    K, P = gaussian(X), np.ones((25, 1))
+    path = svm_path(K, P, y, C_max=10.0)
+    places = []
+    for low, high in pairwise(path.C):
+        C = 0.5 * (low + high)
+        piece = next(p for p in path.pieces if p.low <= C <= p.high)
+        alpha = y * naive.qp(K, P, y, np.full(25, C))[0] / C
+        place = np.digitize(alpha, [1e-4, 1 - 1e-4])
+        ours = np.where(piece.at_C, 2, 0)
+        ours[piece.elbow] = 1
+        inner = y[piece.elbow] * piece.beta(C) / C
+        clear = np.setdiff1d(np.arange(25), piece.elbow[(inner < 1e-3) | (inner > 1 - 1e-3)])
+        assert np.array_equal(place[clear], ours[clear])
+        places.append(ours)
+    assert all((a != b).any() for a, b in pairwise(places))
+
+
+def test_affine_between_breakpoints():
+    X, y = sample(50, 2)
+    path = svm_path(gaussian(X), features(X, 3), y, C_max=10.0)
+    for low, high in zip(path.C[:-1], path.C[1:], strict=True):
+        (a, p), (m, q), (b, r) = (path(C) for C in (low, 0.5 * (low + high), high))
+        # At a breakpoint the solution is that of the next piece, so this is continuity as well.
+        assert m == pytest.approx(0.5 * (a + b), abs=1e-8)
+        assert q == pytest.approx(0.5 * (p + r), abs=1e-7) or path.elbow_size.min() < 3
+
+
+def test_shapes_and_certificate():
+    X, y = sample(30, 4)
+    K, P = gaussian(X), features(X, 3)
+    path = svm_path(K, P, y, C_max=5.0)
+    k = path.C.size
+    assert path.beta.shape == (k, 30)
+    assert path.lam.shape == (k, 3)
+    assert path.kkt.shape == path.elbow_size.shape == (k - 1,)
+    certificate = path.certificate(1.2345)
+    assert 0 <= certificate.gap < 1e-10 * certificate.primal
+    assert certificate.kkt < 1e-10
+    assert certificate.constraint < 1e-12
+    assert "pieces" in repr(path)
+
+
+# -- the start ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("l", [1, 2, 3])
+@pytest.mark.parametrize("balance", ["balanced", "few positive", "one positive"])
+def test_start_solves_the_features_only_program(balance, l):
+    """β/C as C → 0: a solution of the linear program of T11, and among those of least θᵀΦθ."""
+    pytest.importorskip("cvxopt")
+    rng = np.random.default_rng(l)
+    n = 24
+    X = rng.normal(size=(n, 2))
+    positive = {"balanced": n // 2, "few positive": 5, "one positive": 1}[balance]
+    y = np.where(rng.permutation(n) < positive, 1.0, -1.0)
+    K, P = gaussian(X), features(X, l)
+    path = svm_path(K, P, y, C_max=1.0)
+    C = 0.5 * path.C[1]
+    theta = path(C)[0] / C
+    assert path(0.1 * C)[0] / (0.1 * C) == pytest.approx(theta, abs=1e-12)
+    bounds = [(min(label, 0.0), max(label, 0.0)) for label in y]
+    program = linprog(-y, A_eq=P.T, b_eq=np.zeros(P.shape[1]), bounds=bounds)
+    assert y @ theta == pytest.approx(-program.fun, abs=1e-9)
+    # min θᵀΦθ over the optimal face: the same QP with a huge linear term, by another solver.
+    other = naive.qp(1e-5 * K, P, y, np.ones(n))[0]
+    assert theta @ K @ theta == pytest.approx(other @ K @ other, rel=1e-3, abs=1e-8)
+
+
+def test_features_that_separate_leave_nothing_to_the_kernel():
+    """T3: β = 0 for every C, and λ is the hard-margin machine of the features."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    y = np.sign(X[:, 0])
+    X[:, 0] += 0.2 * y
+    P = np.hstack([np.ones((30, 1)), X])
+    path = svm_path(gaussian(X), P, y, C_max=1e3)
+    for C in (0.0, 1e-6, 1.0, 1e3):
+        beta, lam = path(C)
+        assert np.abs(beta).max() < 1e-12
+        Q = np.linalg.qr(P)[0]
+        assert P @ lam == pytest.approx(Q @ separate(Q, y, np.ones(30)), abs=1e-6)
+
+
+def test_one_class():
+    """Nothing to learn: with a bias β = 0; without, the machine that pushes f up to 1."""
+    X, _ = sample(10, 0)
+    K, y = gaussian(X), np.ones(10)
+    assert np.abs(svm_path(K, np.ones((10, 1)), y, C_max=10.0).beta).max() < 1e-12
+    path = svm_path(K, None, y, C_max=10.0)
+    assert path.kkt.max() < 1e-10
+    assert (K @ path(10.0)[0] > 1 - 1e-9).all()
+
+
+# -- degenerate inputs -------------------------------------------------------------------------
+
+
+def degenerate(kind, n, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    if kind == "grid":
+        X = rng.integers(-2, 3, size=(n, 2)).astype(float)
+    elif kind == "duplicates":
+        X = np.repeat(X[: n // 3 + 1], 3, axis=0)[:n]
+        y = np.sign(X[:, 0] + 0.1)
+    elif kind == "flipped duplicates":
+        X = np.repeat(X[: n // 3 + 1], 3, axis=0)[:n]
+    elif kind == "all equal":
+        X[:] = X[0]
+    return X, y
+
+
+@pytest.mark.parametrize("kind", ["grid", "duplicates", "flipped duplicates", "all equal"])
+@pytest.mark.parametrize("kernel", sorted(KERNELS))
+@pytest.mark.parametrize("l", [0, 1, 2, 3])
+def test_ties(kind, kernel, l):
+    """Many events at once: still a path, still optimal everywhere."""
+    if kernel == "thin plate" and l != 3:
+        pytest.skip("thin plates need the linear features")
+    X, y = degenerate(kind, 36, 7)
+    K, P = KERNELS[kernel](X), features(X, l)
+    path = svm_path(K, P, y, C_max=1e3)
+    assert path.kkt.max() < 1e-8
+    for C in between(path.C)[:: max(1, path.C.size // 8)]:
+        certificate, (beta, lam) = path.certificate(C), path(C)
+        # What v breaks of the box or the margin opens a gap of v·C times the other factor.
+        slack = np.sum(1 + np.abs(1 - y * (K @ beta + P @ lam)))
+        v = path.kkt.max() + 1e-15 * C * np.abs(K).max()
+        assert abs(certificate.gap) < 4 * v * C * slack + 1e-12 * certificate.primal
+        breach = naive.kkt_violation(K, P, y, np.full(36, C), beta, lam)
+        assert breach < 10 * v * (1 + C)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(1, 9),
+    st.integers(0, 10**6),
+    st.sampled_from([0, 1, 2, 3]),
+    st.sampled_from(["gaussian", "linear", "wide"]),
+    st.floats(-3, 3),
+)
+def test_any_small_integer_sample(n, seed, l, kernel, log_C):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-1, 2, size=(n, 2)).astype(float)
+    y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    K, P, C = KERNELS[kernel](X), features(X, l), 10.0**log_C
+    path = svm_path(K, P, y, C_max=C)
+    assert path.kkt.max() < 1e-8
+    beta, lam = path(C)
+    value = 0.5 * beta @ K @ beta - y @ beta
+    if n <= 6:
+        assert value == pytest.approx(naive_svm.every_face(K, P, y, C)[0], abs=1e-8, rel=1e-8)
+    assert naive.kkt_violation(K, P, y, np.full(n, C), beta, lam) < 1e-8 * (1 + C)
+
+
+def test_rank_deficient_features_change_nothing():
+    X, y = sample(40, 6)
+    K, P = gaussian(X), features(X, 3)
+    path = svm_path(K, P, y, C_max=10.0)
+    doubled = svm_path(K, np.hstack([P, P @ [[1.0], [2.0], [3.0]], np.zeros((40, 1))]), y, 10.0)
+    assert doubled.C == pytest.approx(path.C, rel=1e-9)
+    for C in between(path.C)[::7]:
+        assert doubled(C)[0] == pytest.approx(path(C)[0], abs=1e-8)
+        assert doubled(C)[1][-1] == 0.0
+
+
+def test_weights_are_repetitions():
+    X, y = sample(20, 9)
+    w = np.random.default_rng(1).integers(1, 4, 20)
+    K, P = gaussian(X), np.ones((20, 1))
+    weighted = svm_path(K, P, y, C_max=10.0, sample_weight=w.astype(float))
+    rows = np.repeat(np.arange(20), w)
+    repeated = svm_path(K[np.ix_(rows, rows)], P[rows], y[rows], C_max=10.0)
+    for C in (0.01, 0.3, 2.0, 10.0):
+        ours, (beta, lam) = weighted(C), repeated(C)
+        assert np.bincount(rows, beta) == pytest.approx(ours[0], abs=1e-8)
+        assert lam == pytest.approx(ours[1], abs=1e-7)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-100, 1.0, 1e100, 1e290])
+def test_units_of_the_kernel(size):
+    X, y = sample(20, 1)
+    K, P = gaussian(X), np.ones((20, 1))
+    path, scaled = svm_path(K, P, y, 10.0), svm_path(size * K, P, y, 10.0 / size)
+    assert scaled.C * size == pytest.approx(path.C, rel=1e-9)
+    assert scaled(1.0 / size)[0] * size == pytest.approx(path(1.0)[0], abs=1e-9)
+    assert scaled(1.0 / size)[1] == pytest.approx(path(1.0)[1], abs=1e-9)
+
+
+def test_nearly_singular_kernel_and_huge_C_are_certified_honestly():
+    """Width 100 on unit data: condition 1e16.  What `kkt` says is what the conditions say."""
+    X, y = sample(60, 3)
+    K, P = gaussian(X, 100.0), np.ones((60, 1))
+    path = svm_path(K, P, y, C_max=1e4)
+    assert path.kkt.max() < 1e-7
+    for C in between(path.C)[::9]:
+        beta, lam = path(C)
+        rounding = 1e-15 * C * 60
+        assert naive.kkt_violation(K, P, y, np.full(60, C), beta, lam) < 1e-7 + rounding
+
+
+def test_lost_paths_are_found_again(monkeypatch):
+    """Make the follower fail on purpose: the solution is found anew, and counted."""
+    X, y = sample(40, 11)
+    K, P = gaussian(X), np.ones((40, 1))
+    expected = svm_path(K, P, y, C_max=10.0)
+    follow, calls = ParametricQP.follow, []
+
+    def fails(self, t_end):
+        for number, event in enumerate(follow(self, t_end)):
+            if t_end == 10.0 * size and number == 9 and len(calls) < 3:
+                calls.append(self.t)
+                raise PathError("on purpose")
+            yield event
+
+    size = PathTracer(K, P, y, np.ones(40)).size
+    monkeypatch.setattr(ParametricQP, "follow", fails)
+    path = svm_path(K, P, y, C_max=10.0)
+    assert path.n_restarts == len(calls) == 3
+    assert path.kkt.max() < 1e-8
+    for C in (0.01, 0.1, 1.0, 10.0):
+        assert path(C)[0] == pytest.approx(expected(C)[0], abs=1e-7)
+
+
+# -- refusals ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"gram": np.eye(3)}, "gram has shape"),
+        ({"gram": np.triu(np.ones((4, 4)))}, "not symmetric"),
+        ({"gram": np.full((4, 4), np.nan)}, "gram has entries"),
+        ({"gram": -np.eye(4)}, "not positive semidefinite"),
+        ({"P": np.ones(4)}, "P has shape"),
+        ({"P": np.full((4, 1), np.inf)}, "P has entries"),
+        ({"y": np.array([0.0, 1.0, 1.0, 0.0])}, "y must be"),
+        ({"C_max": 0.0}, "C_max must be"),
+        ({"C_max": np.inf}, "C_max must be"),
+        ({"sample_weight": np.array([1.0, 0.0, 1.0, 1.0])}, "sample_weight must"),
+    ],
+)
+def test_bad_input_is_named(change, message):
+    arguments = {
+        "gram": np.eye(4),
+        "P": np.ones((4, 1)),
+        "y": np.array([1.0, -1.0, 1.0, -1.0]),
+        "C_max": 1.0,
+    } | change
+    with pytest.raises(ValueError, match=message):
+        svm_path(**arguments)
+
+
+def test_outside_the_path():
+    path = svm_path(np.eye(2), None, np.array([1.0, -1.0]), C_max=2.0)
+    for C in (-0.1, 2.1, np.nan):
+        with pytest.raises(ValueError, match="not on the path"):
+            path(C)
+
+
+def test_the_arguments_are_left_alone():
+    X, y = sample(15, 0)
+    K, P = gaussian(X), np.ones((15, 1))
+    before = K.copy(), P.copy(), y.copy()
+    for array in (K, P, y):
+        array.flags.writeable = False
+    svm_path(K, P, y, C_max=1.0)
+    assert all(np.array_equal(a, b) for a, b in zip(before, (K, P, y), strict=True))
+
+
+# -- the parts of the engine -------------------------------------------------------------------
+
+
+def solved(engine, K, P, y, upper):
+    value = 0.5 * engine.beta @ K @ engine.beta - y @ engine.beta
+    return value == pytest.approx(naive.qp(K, P, y, upper)[1], rel=1e-7)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "linear"])
+def test_settle_solves_from_anywhere(kernel):
+    """From the solution for other labels, other weights and another C."""
+    pytest.importorskip("cvxopt")
+    X, y = sample(40, 1)
+    P = np.ones((40, 1))
+    K = project(KERNELS[kernel](X), P / np.sqrt(40))[0]
+
+    def problem(y, upper):
+        top = y * upper
+        low, up = Affine.constant(np.minimum(top, 0)), Affine.constant(np.maximum(top, 0))
+        return Problem(Affine.constant(y), low, up, Affine.constant(np.zeros(1)))
+
+    upper = np.full(40, 0.5)
+    engine = ParametricQP(DenseGram(K), P, problem(y, 0 * upper), 0.0, np.sign(y))
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        engine.settle(problem(y, upper))
+        assert solved(engine, K, P, y, upper)
+        y = np.where(rng.random(40) < 0.8, y, -y)
+        upper = rng.uniform(0.1, 10.0, 40)
+
+
+@pytest.mark.interpreted
+def test_gram_in_two_forms():
+    rng = np.random.default_rng(0)
+    X, z, rows = rng.normal(size=(9, 4)), rng.normal(size=3), np.array([7, 0, 3])
+    factor, dense = FactorGram(9, 6), DenseGram(X @ X.T)
+    for column in X.T:
+        factor.append(column)
+    expected = X @ (X[rows].T @ z)
+    for gram in (factor, dense):
+        v = gram.embed(rows, z)
+        assert gram.evaluate(v) == pytest.approx(expected)
+        assert gram.at(v, rows) == pytest.approx(expected[rows])
+        assert gram.column(rows, 5) == pytest.approx((X @ X.T)[rows, 5])
+        assert gram.block(rows) == pytest.approx((X @ X.T)[np.ix_(rows, rows)])
+        assert gram.evaluate(gram.one(2)) == pytest.approx((X @ X.T)[2])
+    A = rng.normal(size=(9, 5))
+    assert combine_rows(A, rows, z) == pytest.approx(naive.combine_rows(A, rows, z))
+
+
+@pytest.mark.interpreted
+def test_inverse_follows_the_set():
+    rng = np.random.default_rng(0)
+    n, l = 12, 2
+    X, P = rng.normal(size=(n, n)), rng.normal(size=(n, l))
+    gram = X @ X.T
+    M = PivotedInverse(DenseGram(gram), P)
+    for step in ((3,), (5, n), (7, n + 1), (1,), (-5, -n), (9,), (-3,), (2, n), (-9,), (-1,)):
+        if step[0] < 0:
+            M.delete(*(-j for j in step))
+        else:
+            M.insert(*step)
+        assert M.inverse == pytest.approx(naive.principal_inverse(gram, P, M.S), rel=1e-8, abs=1e-9)
+    x = rng.normal(size=n)
+    M.add_rank_one(x)
+    changed = gram + np.outer(x, x)
+    assert M.inverse == pytest.approx(naive.principal_inverse(changed, P, M.S), rel=1e-8, abs=1e-9)
+    M.gram = DenseGram(changed)
+    M.refactor()
+    assert M.inverse == pytest.approx(naive.principal_inverse(changed, P, M.S), rel=1e-8, abs=1e-9)
+
+
+@pytest.mark.interpreted
+def test_ratio_test():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        room, closing = rng.normal(size=8), rng.normal(size=8)
+        flat = np.full(8, rng.choice([0.0, 0.5, 9.0]))
+        assert first(room, closing, flat) == pytest.approx(naive.first(room, closing, flat))
