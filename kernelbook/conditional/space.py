@@ -1,6 +1,7 @@
 """The space H_K as an object, and its two kernels as kernels; the theory is in `__init__`."""
 
 import warnings
+from copy import copy
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -94,9 +95,11 @@ class ConditionalKernel:
 
     def fit(self, X):
         """Fit the features to the rows of X and choose the functionals μ_p."""
-        X = self._rows(X, "X")
+        # Copies throughout: what is done later to the arguments must not change the space.
+        X = self._rows(X, "X", copy=True)
+        self._kernels = None
         self.n_features_in_ = X.shape[1]
-        self.kernel_ = as_kernel(self.kernel, X.shape[1])
+        self.kernel_ = as_kernel(self.kernel, X.shape[1]).copy()
         self.features_ = as_features(self.features).fit(X)
         P = evaluate(self.features_, X)
         check_order(P, X, self.kernel_)
@@ -120,7 +123,7 @@ class ConditionalKernel:
     def _choose(self, X, P):
         l = P.shape[1]
         if not isinstance(self.anchors, str):
-            points = self._rows(self.anchors, "anchors") if l else X[:0]
+            points = self._rows(self.anchors, "anchors", copy=True) if l else X[:0]
             if points.shape != (l, X.shape[1]):
                 raise ValueError(
                     f"anchors has shape {points.shape}; {l} features on points with {X.shape[1]} "
@@ -139,10 +142,15 @@ class ConditionalKernel:
         mu = at_points(X[chosen], P[chosen])
         return mu.in_the_basis_of_the_features() if self.anchors == "virtual" else mu
 
-    def _rows(self, X, name):
+    def _rows(self, X, name, copy=False):
         accept = "csr" if isinstance(self.kernel, Kernel) and self.kernel.accepts_sparse else False
         return check_array(
-            X, dtype=np.float64, accept_sparse=accept, ensure_min_samples=0, input_name=name
+            X,
+            dtype=np.float64,
+            accept_sparse=accept,
+            ensure_min_samples=0,
+            input_name=name,
+            copy=copy,
         )
 
     def _ready(self):
@@ -164,12 +172,20 @@ class ConditionalKernel:
     @property
     def H(self):
         """The conditional kernel, A (9) = B (11): zero at the anchors."""
-        return SpaceKernel(self._ready(), 0.0)
+        return self._both_kernels()[0]
 
     @property
     def K(self):
         """The reproducing kernel, A (8) = B (10): H + Σ φ'_p φ'_p."""
-        return SpaceKernel(self._ready(), 1.0)
+        return self._both_kernels()[1]
+
+    def _both_kernels(self):
+        """H and K of the space as it is now: a later `fit` makes new ones."""
+        self._ready()
+        if self._kernels is None:
+            now = copy(self)
+            self._kernels = SpaceKernel(now, 0.0), SpaceKernel(now, 1.0)
+        return self._kernels
 
     def cardinal(self, X):
         """φ'_p(x_i) as an (m, ℓ) array, A (10) = B (12)."""
