@@ -263,4 +263,5 @@ class PrimalSVMClassifier(ClassifierMixin, FreeFeatureEstimator):
 
     def predict(self, X):
         """The class with the largest decision value; for two classes the second where f > 0."""
-        return self.classes_[predicted(self.decision_function(X))]
+        codes = predicted(self.decision_function(X))
+        return self.classes_[codes]

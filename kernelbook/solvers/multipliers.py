@@ -1,17 +1,19 @@
-"""The hinge to machine precision: finite Newton inside the method of multipliers.
+"""Both losses to machine precision: finite Newton inside the method of multipliers.
 
-The hinge has no second derivative, but it is a limit of functions that Newton's method likes.
-Write ξ_i for 1 − y_i f_i and let α be multipliers of these equations.  The augmented Lagrangian
-replaces the hinge u(ξ)₊ by its Moreau envelope around α,
+    minimize ½‖w‖² + Σ loss_i(y_i f_i),    f = X̂w + Pλ + offset,
 
-    α_i⁺ = clip(α_i + σ (1 − y_i f_i), 0, u_i),
+where the dual variable α_i of the loss lies in [0, u_i] and costs ½δ_iα_i²: the hinge u(1 − z)₊ has
+δ = 0, its square C(1 − z)₊² has u = ∞ and δ = 1/2C.  The hinge has no second derivative, and when
+C is large the squared hinge has too much: α = 2C(1 − yf) is then read off the last digits of yf.
+Both are limits of functions that Newton's method likes.  A proximal step of length σ in α,
 
-and the same is done for λ with the proximal term ‖λ − λ_k‖²/2ρ: a λ that no row holds is then
-held by its last value.  Each subproblem is a strongly convex, piecewise quadratic function of
-(w, λ), which `finite_newton` solves exactly; then α ← α⁺ and λ_k ← λ.  This is Rockafellar's
-proximal method of multipliers, that is, the proximal point algorithm on the saddle function of
+    α_i⁺ = clip((α_i + σ(1 − y_i f_i)) / (1 + σδ_i), 0, u_i),
 
-    minimize ½‖w‖² + Σ u_i (1 − y_i f_i)₊,    f = X̂w + Pλ + offset.
+is the dual variable of a smooth loss, Moreau's envelope of the given one around α.  The same is
+done for λ with the proximal term ‖λ − λ_k‖²/2ρ: a λ that no row holds is then held by its last
+value.  Each subproblem is a strongly convex, piecewise quadratic function of (w, λ), which
+`finite_newton` solves exactly; then α ← α⁺ and λ_k ← λ.  This is Rockafellar's proximal method of
+multipliers, that is, the proximal point algorithm on the saddle function of the problem.
 
 It converges for every σ, ρ > 0, from anywhere, whether or not β and λ are unique; linearly for a
 piecewise linear-quadratic problem, and the rate improves with σ and ρ, which therefore grow.
@@ -27,28 +29,30 @@ vector machine*.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
 from kernelbook.solvers.newton import PiecewiseLoss, finite_newton
 
-__all__ = ["HingeResult", "hinge_by_multipliers"]
+__all__ = ["MultiplierResult", "by_multipliers"]
+
+ENOUGH = 1e-13
+"""Whatever judges: an error that is rounding."""
 
 
 @dataclass
-class HingeResult:
-    """`alpha` in the box [0, u]; `n_iter` counts Newton steps; `residual`: the KKT violation."""
+class MultiplierResult:
+    """`alpha` in the box [0, u]; `n_iter` counts Newton steps; `error`: what `judge` said."""
 
     w: np.ndarray
     lam: np.ndarray
     alpha: np.ndarray
     n_iter: int
-    residual: float
+    error: float
 
 
-def hinge_by_multipliers(
-    X, P, y, u, w=None, lam=None, alpha=None, offset=0.0, tol=1e-12, max_newton=500
-) -> HingeResult:
-    """Minimize ½‖w‖² + Σ u_i (1 − y_i f_i)₊, f = X w + P λ + offset, λ free.
+def by_multipliers(
+    X, P, y, u, delta, w=None, lam=None, alpha=None, offset=0.0, judge=None, max_newton=500
+) -> MultiplierResult:
+    """Minimize ½‖w‖² + Σ loss_i(y_i f_i), f = X w + P λ + offset, λ free.
 
     Parameters
     ----------
@@ -56,41 +60,51 @@ def hinge_by_multipliers(
     P : (m, ℓ) array
         Features of moderate size: rows of norm about one on average.
     y : (m,) array of ±1
-    u : (m,) array
-        The weight of each sample's loss: the upper bound of α.
+    u, delta : (m,) arrays
+        The upper bound of α, which may be infinite, and its quadratic cost.
     w, lam, alpha : arrays, optional
         Where to start.
-    tol : float
-        Stop at this violation of the optimality conditions, or when it no longer falls.
+    judge : callable (w, λ, β) → float, optional
+        The error of a candidate, such as its relative duality gap; the least is kept.  Without it,
+        the violation of the optimality conditions judges.
+    max_newton : int
+        Newton steps of all subproblems together.
     """
     m, l = P.shape
     alpha = np.zeros(m) if alpha is None else np.clip(alpha, 0.0, u)
     w = X.T @ (y * alpha) if w is None else w
     lam = np.zeros(l) if lam is None else lam
-    sigma = float(np.mean(u))
-    # A stiff kernel part lets λ move far before the loss notices; ρ follows its size.
-    rho = sigma * max(1.0, float(X.multiply(X).sum() if sparse.issparse(X) else np.vdot(X, X)) / m)
-    best = HingeResult(w, lam, alpha, 0, np.inf)
-    last = (np.inf, np.inf)
+    sigma = rho = min(1.0, float(np.mean(u)))
+    best = MultiplierResult(w, lam, alpha, 0, np.inf)
+    last, least = (np.inf, np.inf), np.inf
     n_newton = stalled = 0
-    while n_newton < max_newton and stalled < 6 and best.residual > tol:
-        loss = PiecewiseLoss(alpha, np.full(m, sigma), u)
+    while n_newton < max_newton and stalled < 10 and best.error > ENOUGH:
+        shrink = 1.0 / (1.0 + sigma * delta)
+        loss = PiecewiseLoss(alpha * shrink, sigma * shrink, u)
         step = finite_newton(X, P, y, loss, w, lam, offset, tau=1.0 / rho)
         n_newton += step.n_iter
+        if not step.converged:  # the penalties are too large for rounding: half the way back
+            sigma, rho, stalled = sigma / 30.0, rho / 30.0, stalled + 1
+            continue
         # What a proximal step moved, over its length, is the residual of the optimality conditions.
         margin = np.abs(step.alpha - alpha).max(initial=0.0) / sigma
         balance = np.abs(step.lam - lam).max(initial=0.0) / rho
-        rounding = np.abs(step.w - X.T @ (y * step.alpha)).max(initial=0.0)
         w, lam, alpha = step.w, step.lam, step.alpha
-        residual = float(max(margin, balance, rounding))
-        stalled = 0 if residual < 0.5 * best.residual else stalled + 1
-        if residual < best.residual:
-            best = HingeResult(w, lam, alpha, n_newton, residual)
-        # A penalty grows only where its residual falls slowly: rounding errors grow with it.
-        if margin > max(0.1 * last[0], tol):
-            sigma *= 5.0
-        if balance > max(0.1 * last[1], tol):
-            rho *= 5.0
+        residual = max(margin, balance)
+        error = residual if judge is None else judge(w, lam, y * alpha)
+        better = error < 0.5 * best.error or residual < 0.5 * least
+        stalled, least = 0 if better else stalled + 1, min(residual, least)
+        if error < best.error:
+            best = MultiplierResult(w, lam, alpha, n_newton, float(error))
+        sigma *= _growth(margin, last[0])
+        rho *= _growth(balance, last[1])
         last = (margin, balance)
     best.n_iter = n_newton
     return best
+
+
+def _growth(residual, last):
+    """A penalty grows only where its residual falls slowly: rounding errors grow with it."""
+    if residual <= max(0.3 * last, 1e-11):
+        return 1.0
+    return 1e3 if residual > max(0.9 * last, 1e-3) else 5.0

@@ -105,23 +105,23 @@ def finite_newton(
     start = lam.copy()
     f = X @ w + P @ lam + offset
     t = loss.argument(y * f)
-    n_iter, last, state = 0, np.inf, "search"
-    while n_iter < max_iter and state != "done":
+    n_iter, last, settled, done = 0, np.inf, False, False
+    while n_iter < max_iter and not done:
         n_iter += 1
-        alpha = np.clip(t, 0.0, loss.u)
-        g_w = w - X.T @ (y * alpha)
-        g_lam = tau * (lam - start) - P.T @ (y * alpha)
+        beta = y * np.clip(t, 0.0, loss.u)
+        g_w, g_lam = w - X.T @ beta, tau * (lam - start) - P.T @ beta
+        gradient = max(np.abs(g_w).max(initial=0.0), np.abs(g_lam).max(initial=0.0))
         face = (t > 0) & (t < loss.u)
-        d_w, d_lam = _direction(X, P, np.flatnonzero(face), loss.s, g_w, g_lam, tau)
-        if state == "refine":
-            step, state = 1.0, "done"
-        else:
-            gradient = max(np.abs(g_w).max(initial=0.0), np.abs(g_lam).max(initial=0.0))
-            promise = -(g_w @ d_w + g_lam @ d_lam)
-            if promise < 1e-10 * (1.0 + abs(loss.value(t))) and gradient > 0.5 * last:
-                state = "done"  # nothing but rounding errors is left
-                break
-            last = gradient
+        try:
+            d_w, d_lam = _direction(X, P, np.flatnonzero(face), loss.s, g_w, g_lam, tau)
+        except linalg.LinAlgError:  # s so large that I + X̂ᵀSX̂ is no longer definite in rounding
+            break
+        promise = -(g_w @ d_w + g_lam @ d_lam)
+        if gradient >= 0.5 * last and (settled or promise < 1e-10 * (1.0 + abs(loss.value(t)))):
+            done = True  # nothing but rounding errors is left
+            break
+        last, step = gradient, 1.0
+        if not settled:
             dt = -loss.s * y * (X @ d_w + P @ d_lam)
             slope = w @ d_w + tau * ((lam - start) @ d_lam)
             curvature = d_w @ d_w + tau * (d_lam @ d_lam)
@@ -131,16 +131,12 @@ def finite_newton(
         f = X @ w + P @ lam + offset
         t = loss.argument(y * f)
         if enough is not None and enough(w, lam, y * np.clip(t, 0.0, loss.u), f):
-            state = "done"
-        # A full step that stays on its piece has found the minimizer; one more step sheds the
-        # rounding errors of this one.
-        if (
-            state == "search"
-            and abs(step - 1.0) < 1e-9
-            and np.array_equal(face, (t > 0) & (t < loss.u))
-        ):
-            state = "refine"
-    return NewtonResult(w, lam, np.clip(t, 0.0, loss.u), n_iter, state == "done")
+            done = True
+        # A full step that stays on its piece has found the minimizer; further full steps are only
+        # to shed the rounding errors of this one.
+        same = np.array_equal(face, (t > 0) & (t < loss.u))
+        settled = same and (settled or abs(step - 1.0) < 1e-9)
+    return NewtonResult(w, lam, np.clip(t, 0.0, loss.u), n_iter, done)
 
 
 def line_search(slope, curvature, t, dt, loss) -> float:
@@ -226,7 +222,8 @@ def _through_basis(X_F, P_F, root, g_w, g_lam, tau):
         A = rest.T @ rest + tail.T @ tail
     A[np.diag_indices_from(A)] += 1.0
     e = -(V.T @ g_lam) / sigma
-    d_w = linalg.solve(A, -g_w - Z @ e, assume_a="pos", overwrite_a=True, check_finite=False)
+    factor = linalg.cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
+    d_w = linalg.cho_solve(factor, -g_w - Z @ e, check_finite=False)
     return d_w, V @ ((e - Z.T @ d_w) / sigma)
 
 
@@ -234,9 +231,9 @@ def _pseudo_solve(A, tau, b, rtol=1e-13):
     """(A + τI)⁺ b for a symmetric positive semidefinite A of size ℓ."""
     if b.size == 0:
         return b
-    values, vectors = linalg.eigh(0.5 * (A + A.T))
-    values = values + tau
-    keep = values > rtol * values[-1]
+    values, vectors = linalg.eigh(0.5 * (A + A.T), check_finite=False)
+    values = np.where(values > rtol * values[-1], values, 0.0) + tau
+    keep = values > 0
     V = vectors[:, keep]
     return V @ ((V.T @ b) / values[keep])
 

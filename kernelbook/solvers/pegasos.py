@@ -38,7 +38,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernelbook._jit import jit
-from kernelbook.solvers.multipliers import hinge_by_multipliers
+from kernelbook.solvers.multipliers import by_multipliers
 from kernelbook.solvers.rows import add_row, as_rows, dot_row, row_squares
 
 __all__ = ["PegasosResult", "pegasos"]
@@ -86,7 +86,7 @@ def pegasos(X, P, y, u, enough, max_iter=1000, rng=None) -> PegasosResult:
         total, w, beta = total + length, v / length, y * u * violations / length
         center = center + rho * g / length
         h = X @ w
-        lam = hinge_by_multipliers(nothing, P, y, u, lam=center, offset=h, tol=1e-9).lam
+        lam = by_multipliers(nothing, P, y, u, 0.0 * u, lam=center, offset=h).lam
         good = enough(w, lam, beta, h + P @ lam)
         if good or total >= max_iter:
             return PegasosResult(w, lam, beta, total, good)
