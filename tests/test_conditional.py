@@ -340,3 +340,22 @@ def test_random_anchors_one_solution(seed, log_reg, name):
     np.testing.assert_allclose(results[0][0], results[1][0], atol=1e-5)
     assert results[0][1] == pytest.approx(results[1][1], rel=1e-7, abs=1e-12)
     assert results[0][2] == pytest.approx(results[1][2], rel=1e-4, abs=1e-10)
+
+
+def test_a_space_keeps_copies_and_its_kernels_are_snapshots():
+    rng = np.random.default_rng(5)
+    X, new = rng.normal(size=(30, 2)), rng.normal(size=(4, 2))
+    kernel, anchors = Gaussian(1.0), np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    for choice in (anchors, "sample", "least-squares"):
+        data = X.copy()
+        space = ConditionalKernel(kernel, Polynomials(1), choice).fit(data)
+        K = space.K
+        before = K(new)
+        data *= 3
+        if choice is anchors:
+            anchors += 1
+        kernel.width = 9.0
+        np.testing.assert_array_equal(space.K(new), before)
+        space.fit(X[:10] * 3 + 1)
+        np.testing.assert_array_equal(K(new), before)
+        kernel.width = 1.0

@@ -207,9 +207,11 @@ def test_what_a_feature_map_may_not_return(function, says):
         evaluate(as_features(function).fit(X), X)
 
 
-def test_a_good_matrix_is_not_copied():
+def test_the_matrix_is_a_copy_because_learners_keep_it():
     P = np.ones((5, 2))
-    assert check_feature_matrix(P, 5, "P") is P
+    kept = check_feature_matrix(P, 5, "P")
+    P[:] = 7.0
+    assert (kept == 1.0).all()
 
 
 # ------------------------------------------------------------------- the range of P on a sample

@@ -152,3 +152,37 @@ def test_the_fit_is_independent_of_later_changes():
     for a, b, c in zip(ours.predict(Z, return_std=True), before, again, strict=True):
         np.testing.assert_array_equal(a, b)
         np.testing.assert_allclose(a, c)
+
+
+def test_given_features_are_checked_by_rows_columns_and_names():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(12, 2)), rng.normal(size=12)
+    gram, frame = Gaussian(1.0)(X), pd.DataFrame(X, columns=["a", "b"])
+    weights = np.r_[0.0, np.ones(11)]
+    with pytest.raises(ValueError, match=r"P has shape \(15, 1\)"):
+        GRLSRegressor("precomputed").fit(gram, y, P=np.ones((15, 1)), sample_weight=weights)
+    with pytest.raises(TypeError, match="P must be a matrix of numbers, not 'constant'"):
+        GRLSRegressor("precomputed").fit(gram, y, P="constant")
+    model = GRLSRegressor("precomputed").fit(gram, y, P=frame)
+    np.testing.assert_array_equal(model.predict(gram, P=frame), model.predict(gram, P=X))
+    with pytest.raises(ValueError, match="in the same order"):
+        model.predict(gram, P=frame[["b", "a"]])
+    with pytest.raises(ValueError, match="P has 1 columns, and in fit it had 2"):
+        model.predict(gram, P=X[:, :1])
+
+
+def test_weights_whose_sum_overflows_are_an_error():
+    with pytest.raises(ValueError, match="sum of sample_weight overflows"):
+        GRLSRegressor().fit(np.eye(3), np.arange(3.0), sample_weight=np.full(3, 1e308))
+
+
+def test_a_learner_keeps_copies_of_weights_and_features():
+    rng = np.random.default_rng(1)
+    X, y, w = rng.normal(size=(20, 2)), rng.normal(size=20), rng.uniform(0.5, 2, 20)
+    new = rng.normal(size=(4, 2))
+    model = GRLSRegressor(Gaussian(1.0), features=lambda Z: Z, reg=0.1)
+    before = model.fit(X, y, sample_weight=w).predict(new, return_std=True)[1]
+    model = GRLSRegressor(Gaussian(1.0), features=lambda Z: Z, reg=0.1).fit(X, y, sample_weight=w)
+    w[:10], X[:] = 1e-3, 5.0
+    np.testing.assert_array_equal(model.predict(new, return_std=True)[1], before)
