@@ -109,8 +109,9 @@ class PrimalProblem:
     def dual_point(self, w, beta):
         """A feasible β near the given one; where rounding has spoilt X̂ᵀβ = w, refitted to it."""
         fixed = self.feasible(beta)
-        spoilt = norm(self.X.T @ fixed - w) > 1e-12 * norm(w)
-        if not (spoilt and self.affordable) or sparse.issparse(self.X):
+        if not self.affordable or sparse.issparse(self.X):
+            return fixed
+        if norm(self.X.T @ fixed - w) <= 1e-12 * norm(w):
             return fixed
         size = np.abs(beta)
         free = np.flatnonzero((size > 0) & (size < self.top))
@@ -141,9 +142,12 @@ class PrimalProblem:
     def solution(self, w, lam, beta, n_iter) -> PrimalSolution:
         """Choose λ, settle β, and go back to the caller's units."""
         h = self.X @ w
-        beta = self._snap(self.dual_point(w, beta), h + self.P @ lam)
+        beta = self.dual_point(w, beta)
+        if self.affordable:
+            beta = self._snap(beta, h + self.P @ lam)
         lam = self._choose(h, beta, lam)
-        beta = self._snap(beta, h + self.P @ lam)
+        if self.affordable:
+            beta = self._snap(beta, h + self.P @ lam)
         coef = self.back @ (np.sqrt(self.y.size) * lam)
         t = self._stretch(w, h + self.features @ coef)
         return self._in_units(t * w, t * coef, beta, t * h, n_iter)
