@@ -9,18 +9,23 @@ solved stands in `kernelbook.solvers.svm_dual`, and the papers' own way in
 """
 
 import warnings
-from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from kernelbook.certificates import Certificate
 from kernelbook.estimators._base import FreeFeatureEstimator
 from kernelbook.estimators._multiclass import SCHEMES, binary_problems, class_scores, predicted
+from kernelbook.estimators._svm_checks import (
+    boxes,
+    check_choice,
+    check_count,
+    check_features,
+    check_positive,
+    labels,
+)
 from kernelbook.features import check_order
 from kernelbook.kernels import FunctionKernel
 from kernelbook.solvers.svm_dual import solve_svm
@@ -134,37 +139,30 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         self._check_parameters()
         self.__dict__.pop("classes_", None)
         sample = self._sample(X, y, sample_weight, P)
-        check_classification_targets(sample.y)
-        classes, codes = np.unique(sample.y, return_inverse=True)
-        if classes.size < 2:
-            raise ValueError(
-                f"y has only one class, {classes[0]!r}, among the samples of positive weight; "
-                "a classifier needs at least two."
-            )
-        self._check_features(sample)
-        C = self._boxes(sample, classes, codes)
+        classes, codes = labels(sample.y)
+        check_features(sample.P, sample.w)
+        if not self._precomputed:
+            check_order(sample.P, sample.X, self.kernel_)
+        C = boxes(self.C, self.class_weight, classes, codes, sample.w)
 
         gram, solutions, problems = self._gram(sample.X), [], []
         for rows, sign in binary_problems(codes, classes.size, self.multiclass):
-            solutions.append(self._solve(gram, sample.P, C, rows, sign))
+            # A pair has a copy of its own; one-vs-rest needs the matrix again.
+            own = rows.size < codes.size or (classes.size == 2 and not self._precomputed)
+            solutions.append(self._solve(gram, sample.P, C, rows, sign, own))
             problems.append(rows)
             if self.verbose:
                 print(f"problem {len(problems)}: {solutions[-1].certificate}")
         self._keep(sample, classes, codes, problems, solutions)
         return self
 
-    def _solve(self, gram, P, C, rows, sign):
+    def _solve(self, gram, P, C, rows, sign, own):
+        part = gram if rows.size == len(gram) else gram[np.ix_(rows, rows)]
+        problem = (part, P[rows], sign, C[rows])
         options = {"kind": self._kind(), "max_iter": self.max_iter, "verbose": self.verbose}
-        whole = rows.size == len(gram)
         if self.solver == "cvxopt":
-            solve = solve_reference
-        else:
-            solve = solve_svm
-            # A pair has a copy of its own, one-vs-rest needs the matrix again.
-            last_use = not whole or (self._two_classes and not self._precomputed)
-            options |= {"tol": self.tol, "gap_tol": self.gap_tol, "overwrite": last_use}
-        part = gram if whole else gram[np.ix_(rows, rows)]
-        return solve(part, P[rows], sign, C[rows], **options)
+            return solve_reference(*problem, **options)
+        return solve_svm(*problem, tol=self.tol, gap_tol=self.gap_tol, overwrite=own, **options)
 
     def _kind(self):
         """What the solver may assume of the Gram matrix."""
@@ -205,46 +203,15 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
             stacklevel=4,
         )
 
-    # ------------------------------------------------------------------------------- checks
-
     def _check_parameters(self):
-        _check_positive("C", self.C)
-        _check_positive("tol", self.tol)
+        check_positive("C", self.C)
+        check_positive("tol", self.tol)
         if self.gap_tol is not None:
-            _check_positive("gap_tol", self.gap_tol)
-        for name, value, known in (
-            ("solver", self.solver, SOLVERS),
-            ("multiclass", self.multiclass, SCHEMES),
-        ):
-            if value not in known:
-                raise ValueError(f"{name}={value!r} is not known; choose one of {known}.")
-        if not isinstance(self.max_iter, Integral) or (self.max_iter < 1 and self.max_iter != -1):
-            raise ValueError(f"max_iter={self.max_iter!r} must be a positive integer, or -1.")
-
-    def _check_features(self, sample):
-        m, l = sample.P.shape
-        if l > max(m, sample.w.sum()):
-            raise ValueError(
-                f"{l} free features on {m} samples: more features than samples separate any "
-                "labels.  Take fewer features, or more samples."
-            )
-        if not self._precomputed:
-            check_order(sample.P, sample.X, self.kernel_)
-
-    def _boxes(self, sample, classes, codes):
-        """C_i = C · sample weight · class weight."""
-        weight = compute_class_weight(
-            self.class_weight, classes=classes, y=sample.y, sample_weight=sample.w
-        )
-        with np.errstate(over="ignore"):
-            C = self.C * sample.w * weight[codes]
-        if not (np.all(C > 0) and np.isfinite(C).all()):
-            raise ValueError(
-                f"C={self.C!r} times sample_weight and class_weight ranges from {C.min():g} to "
-                f"{C.max():g}; it must be positive and finite for every sample."
-            )
-        self._two_classes = classes.size == 2
-        return C
+            check_positive("gap_tol", self.gap_tol)
+        if self.max_iter != -1:
+            check_count("max_iter", self.max_iter)
+        check_choice("solver", self.solver, SOLVERS)
+        check_choice("multiclass", self.multiclass, SCHEMES)
 
     # --------------------------------------------------------------------------- prediction
 
@@ -261,10 +228,3 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         """The class with the largest decision value; for two classes the second where f > 0."""
         codes = predicted(self.decision_function(X, P))
         return self.classes_[codes]
-
-
-def _check_positive(name, value):
-    if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be a number; got {value!r} of type {type(value).__name__}.")
-    if not 0 < value < np.inf:
-        raise ValueError(f"{name}={value!r} must be a positive, finite number.")

@@ -45,6 +45,9 @@ INTERIOR = 5000
 TINY = 300
 """Up to this m interior points cost no more than another round of SMO."""
 
+FAR = 1e4
+"""Multipliers beyond this are brought back: rounding of f = Kβ + Qν grows with them."""
+
 EXACT = 1e-9
 """The violation, beyond what rounding explains, above which a small problem goes on."""
 
@@ -86,7 +89,7 @@ def solve_svm(
     SVMSolution
         The best candidate; whether it is good enough is for the caller to say, by `certificate`.
     """
-    if not np.isfinite(gram).all():
+    if not np.isfinite(max(gram.max(initial=0.0), -gram.min(initial=0.0))):  # no m×m mask
         raise ValueError("the kernel matrix has entries that are NaN or infinite.")
     span = feature_range(P)
 
@@ -110,7 +113,7 @@ def solve_svm(
         h = problem.kernel_part(b)
         guess = nu if problem.shift is None else nu - problem.shift.T @ b
         where = bounds_reached(y * b, np.abs(problem.hi + problem.lo))
-        chosen = choose_multipliers(h, problem.Q, y, C, *where, guess)
+        chosen = choose_multipliers(h, problem.Q, y, problem.weight, *where, guess)
         coef = span.T @ (span.Q.T @ (problem.Q @ chosen))
         solution = as_solution(b / problem.unit, coef, h, steps)
         proof = solution.certificate
@@ -176,10 +179,22 @@ def _interior(problem, steps, budget):
     args = (problem.K, problem.Q, problem.y, problem.lo, problem.hi)
     b, nu, used = interior_point(*args, max_steps=min(80, budget - steps))
     steps += used
+    nu = _fetch_back(problem, b, nu)
     if steps < budget:
         b, nu, used = newton(*args, b, nu, prox=1e-6, max_steps=min(60, budget - steps))
         steps += used
     yield b, nu, steps, "interior"
+
+
+def _fetch_back(problem, b, nu):
+    """ν on its way to the chosen one: where nothing holds ν, interior points lose it to infinity.
+
+    Not all the way: ν in the middle of the optimal ones tells the free coordinates best.
+    """
+    where = bounds_reached(problem.y * b, np.abs(problem.hi + problem.lo))
+    near = choose_multipliers(problem.K @ b, problem.Q, problem.y, problem.weight, *where, nu)
+    far = np.linalg.norm(nu - near)
+    return nu if far <= FAR else near + FAR / far * (nu - near)
 
 
 def _approach(problem, b, nu, levels, budget):

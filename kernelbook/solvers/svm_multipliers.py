@@ -71,11 +71,7 @@ def separate(Q, y, w):
         return None
     V, R = _whiten(Q, w)
     G = y[:, None] * V
-    x = _nearest(G, np.ones(y.size), 1.0 / np.linalg.norm(G, axis=1).max())
-    if x is None:
-        return None
-    # Once more with the right unit of length: narrow margins need long x.
-    x = _nearest(G, np.ones(y.size), np.linalg.norm(x))
+    x = _first_nearest(G, np.ones(y.size))
     if x is None or np.min(G @ x) < 1 - 1e-9:
         return None
     return linalg.solve_triangular(R, x / min(1.0, np.min(G @ x)))
@@ -100,19 +96,30 @@ def _equations(A, b):
 
 
 def _least_distance(G, g, start):
-    """z of least norm with Gz ≥ g − e, e the least slack for which `start` qualifies."""
+    """z of least norm with Gz ≥ g, or with Gz ≥ g − e, e the least slack `start` needs."""
+    rounding = 1e-15 * (1.0 + np.abs(g).max(initial=0.0))
+    z = _first_nearest(G, g - rounding)
+    if z is not None and np.all(G @ z >= g - 1e3 * rounding):
+        return z
     slack = np.max(g - G @ start, initial=0.0)
-    g = g - (1 + 1e-6) * slack - 1e-14 * np.abs(g).max(initial=0.0)
-    if np.all(g <= 0):
-        return np.zeros_like(start)
-    z = _nearest(G, g, np.linalg.norm(start))
+    z = _nearest(G, g - (1 + 1e-6) * slack - rounding, np.linalg.norm(start))
     return start if z is None else z
 
 
-def _nearest(G, g, length):
-    """z of least norm with Gz ≥ g, or None; `length` is a guess of ‖z‖."""
+def _first_nearest(G, g):
+    """`_nearest` when nothing is known of ‖z‖: once to learn it, once more in the right unit."""
+    size = np.linalg.norm(G, axis=1)
+    if np.all(g <= 0):
+        return np.zeros(G.shape[1])
+    reach = g[size > 0] / size[size > 0]
+    z = _nearest(G, g, np.max(reach, initial=0.0), prune=False)
+    return None if z is None else _nearest(G, g, np.linalg.norm(z), prune=False)
+
+
+def _nearest(G, g, length, prune=True):
+    """z of least norm with Gz ≥ g, or None; `length` is the unit of z and, to `prune`, a bound."""
     length = length or 1.0
-    binding = g > -length * np.linalg.norm(G, axis=1)
+    binding = g > -length * np.linalg.norm(G, axis=1) if prune else np.ones(g.size, dtype=bool)
     if not binding.any():
         return np.zeros(G.shape[1])
     G, g = G[binding], g[binding] / length

@@ -53,6 +53,7 @@ class DualProblem:
     y: np.ndarray
     lo: np.ndarray
     hi: np.ndarray
+    weight: np.ndarray
     has_constant: bool
     rho: float
     unit: float
@@ -115,7 +116,7 @@ def prepare(gram, Q, y, C, *, kind, overwrite):
         _add_low_rank(gram, 0.5 * rho * free, free)
     top = np.minimum(C * unit, HUGE_BOX / scale)
     lo, hi = np.minimum(0.0, y * top), np.maximum(0.0, y * top)
-    return DualProblem(gram, Q, y, lo, hi, has_constant, rho, unit, shift)
+    return DualProblem(gram, Q, y, lo, hi, C, has_constant, rho, unit, shift)
 
 
 def _unit(size, C):
