@@ -103,32 +103,32 @@ def _error(beta, v, r, lo, hi):
 
 def _face_target(K, Q, v, r, lo, hi, beta, F, eps):
     """The minimizer over the face F with the box respected, and the change μ of ν."""
-    lo, hi, start = lo[F], hi[F], beta[F]
+    lo, hi, start, B = lo[F], hi[F], beta[F], Q[F]
     H = K[np.ix_(F, F)]
     H[np.diag_indices(F.size)] += eps
-    try:
-        factor = linalg.cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
+    try:  # transposed, it is in the order that LAPACK can overwrite
+        factor = linalg.cho_factor(H.T, lower=True, overwrite_a=True, check_finite=False)
     except linalg.LinAlgError:
         return None, None
     d = linalg.cho_solve(factor, v[F], check_finite=False)
-    B, b = Q[F], -r
-    W = linalg.cho_solve(factor, B, check_finite=False)
-    held = np.zeros(F.size, dtype=bool)
+    W, b = linalg.cho_solve(factor, B, check_finite=False), -r
+    held = np.zeros(0, dtype=np.intp)
     z = start
     for _ in range(ROUNDS):
-        mu = _least_norm_solve(B.T @ W, B.T @ d - b)
-        z = np.where(held, z, start + d - W @ mu)
+        # The unit columns of B for coordinates that are held: they pick rows, nothing to store.
+        mu = _least_norm_solve(np.vstack([B.T @ W, W[held]]), np.append(B.T @ d, d[held]) - b)
+        kept, z = z[held], start + d - W @ mu
+        z[held] = kept
         out = np.flatnonzero((z < lo) | (z > hi))
         if out.size == 0:
             break
-        if held.sum() + out.size > 0.5 * F.size + 10:
+        if held.size + out.size > 0.5 * F.size + 10:
             return None, None
         z[out] = np.clip(z[out], lo[out], hi[out])
-        held[out] = True
-        unit = np.zeros((F.size, out.size))
+        unit = np.zeros((F.size, out.size), order="F")
         unit[out, np.arange(out.size)] = 1.0
-        B, b = np.hstack([B, unit]), np.append(b, z[out] - start[out])
-        W = np.hstack([W, linalg.cho_solve(factor, unit, check_finite=False)])
+        unit = linalg.cho_solve(factor, unit, overwrite_b=True, check_finite=False)
+        held, b, W = np.append(held, out), np.append(b, z[out] - start[out]), np.hstack([W, unit])
     return np.clip(z, lo, hi), mu[: r.size]
 
 
@@ -136,6 +136,12 @@ def _least_norm_solve(S, rhs):
     """Solve Sx = rhs for positive semidefinite S; least norm where S is singular."""
     if rhs.size == 0:
         return rhs
+    try:
+        L, lower = linalg.cho_factor(S, lower=True, check_finite=False)
+        if L.diagonal().min() > 1e-6 * L.diagonal().max():
+            return linalg.cho_solve((L, lower), rhs, check_finite=False)
+    except linalg.LinAlgError:
+        pass
     size, U = linalg.eigh(S, check_finite=False)
     kept = size > 1e-13 * size[-1]
     return U[:, kept] @ ((U[:, kept].T @ rhs) / size[kept])

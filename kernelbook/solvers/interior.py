@@ -64,7 +64,7 @@ def interior_point(K, Q, y, lo, hi, *, tol=1e-12, max_steps=80):
         np.copyto(H, K)
         H[np.diag_indices(m)] += z / s + w / t + ridge
         try:
-            factor = linalg.cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
+            factor = linalg.cho_factor(H.T, lower=True, overwrite_a=True, check_finite=False)
         except linalg.LinAlgError:
             if ridge > 1e-6 * scale:
                 break
