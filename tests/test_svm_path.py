@@ -15,8 +15,8 @@ from sklearn.svm import SVC
 from kernelbook import svm_path
 from kernelbook.solvers.parametric import Affine, ParametricQP, PathError, Problem
 from kernelbook.solvers.parametric.embedding import DenseGram, FactorGram, combine_rows
-from kernelbook.solvers.parametric.engine import first
 from kernelbook.solvers.parametric.inverse import PivotedInverse
+from kernelbook.solvers.parametric.pivots import first, first_at_margin
 from kernelbook.solvers.parametric.tracing import PathTracer, project
 from kernelbook.solvers.svm_multipliers import separate
 
@@ -507,4 +507,10 @@ def test_ratio_test():
     for _ in range(20):
         room, closing = rng.normal(size=8), rng.normal(size=8)
         flat = np.full(8, rng.choice([0.0, 0.5, 9.0]))
-        assert first(room, closing, flat) == pytest.approx(naive.first(room, closing, flat))
+        expected = naive.first(room, closing, flat)
+        assert first(room, closing, flat) == pytest.approx(expected)
+        # The same numbers as distances of samples at bounds from a moving margin.
+        side, da, t = rng.choice([-1, 1], 8).astype(np.int8), rng.normal(size=8), rng.normal()
+        f, df = rng.normal(size=8), side * closing + da
+        a = side * room - t * da + f
+        assert first_at_margin(side, a, da, t, f, df, flat[0]) == pytest.approx(expected)

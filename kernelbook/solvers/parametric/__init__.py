@@ -50,6 +50,7 @@ H. J. Ferreau, H. G. Bock, M. Diehl, *An online active set strategy to overcome 
 explicit MPC*, 2008.
 """
 
-from kernelbook.solvers.parametric.engine import Affine, ParametricQP, PathError, Problem
+from kernelbook.solvers.parametric.engine import ParametricQP
+from kernelbook.solvers.parametric.problem import Affine, PathError, Problem
 
 __all__ = ["Affine", "ParametricQP", "PathError", "Problem"]

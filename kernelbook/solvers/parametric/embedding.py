@@ -30,7 +30,12 @@ class DenseGram:
         return len(self.gram)
 
     def embed(self, rows, z):
+        """The embedding of the β that is z at `rows` and zero elsewhere."""
         return combine_rows(self.gram, rows, z)
+
+    def embed_all(self, beta):
+        """The embedding of β."""
+        return self.gram @ beta
 
     def one(self, i):
         """The embedding of sample i."""
@@ -65,6 +70,11 @@ class FactorGram:
     def X(self):
         return self._rows[:, : self.dimension]
 
+    @property
+    def buffers(self):
+        """X̂ and X̂ᵀ with their spare room, and how much of it is in use."""
+        return self._rows, self._columns, self.dimension
+
     def append(self, x):
         """One more column of X̂."""
         k = self.dimension
@@ -75,8 +85,16 @@ class FactorGram:
         self.scale = float(self._squares.max()) or 1.0
         self.noise = 10 * EPS * self.scale
 
+    def pop(self):
+        """Undo the last `append`."""
+        self.dimension -= 1
+        self._squares -= self._columns[self.dimension] ** 2
+
     def embed(self, rows, z):
         return z @ self._rows[rows, : self.dimension]
+
+    def embed_all(self, beta):
+        return self._columns[: self.dimension] @ beta
 
     def one(self, i):
         return self._rows[i, : self.dimension]

@@ -1,70 +1,23 @@
 """`ParametricQP`: a solution that is followed, moved to another problem, and kept accurate."""
 
 from copy import copy
-from dataclasses import dataclass
 
 import numpy as np
 
-from kernelbook._jit import jit
 from kernelbook.solvers.parametric.inverse import PivotedInverse
+from kernelbook.solvers.parametric.pivots import FLAT, NULL, RANK, Pivots, first, first_at_margin
+from kernelbook.solvers.parametric.problem import Affine, PathError
+from kernelbook.solvers.parametric.sprint import END, STALE, UNUSUAL, sprint
 
-__all__ = ["Affine", "ParametricQP", "PathError", "Problem"]
+__all__ = ["ParametricQP"]
 
-FLAT = 1e-14
-"""A rate below this fraction of the sizes that make it up counts as zero: it is rounding."""
-RANK = 1e-9
-"""P has columns of length √n; what is new in a row of P counts as nothing below this."""
-NULL = 1e-11
-"""A sample depends on the elbow if crossing its whole box changes f by less than this."""
 REFRESH = 50
 """M⁻¹, f and the carried sums are computed afresh after so many updates of M⁻¹."""
 STILL = 10
 """So many pivots a sample without progress mean that the path is lost."""
 
 
-class PathError(RuntimeError):
-    """The path cannot be continued: rounding has defeated the pivoting rule."""
-
-
-@dataclass
-class Affine:
-    """The vector at + t·rate."""
-
-    at: np.ndarray
-    rate: np.ndarray
-
-    @classmethod
-    def constant(cls, value):
-        value = np.asarray(value, dtype=np.float64)
-        return cls(value, np.zeros_like(value))
-
-    def __call__(self, t):
-        return self.at + t * self.rate
-
-
-@dataclass
-class Problem:
-    """a, low, up (one entry a sample) and q (one entry a feature), all affine in t.
-
-    `unit` is the scale of a, by which its perturbation is measured.
-    """
-
-    a: Affine
-    low: Affine
-    up: Affine
-    q: Affine
-    unit: float = 1.0
-
-    def perturbed(self, noise):
-        """The same with the box larger, and a moved, by random amounts in the eleventh digit."""
-        a = Affine(self.a.at + self.unit * noise[0], self.a.rate.copy())
-        width = Affine(self.up.at - self.low.at, self.up.rate - self.low.rate)
-        low = Affine(self.low.at - noise[1] * width.at, self.low.rate - noise[1] * width.rate)
-        up = Affine(self.up.at + noise[2] * width.at, self.up.rate + noise[2] * width.rate)
-        return Problem(a, low, up, Affine(self.q.at.copy(), self.q.rate.copy()), self.unit)
-
-
-class ParametricQP:
+class ParametricQP(Pivots):
     """A solution of (QP) at t.
 
     Parameters
@@ -102,6 +55,7 @@ class ParametricQP:
         self.beta, self.lam, self.f = np.zeros(self.n), np.zeros(self.l), np.zeros(self.n)
         self.n_pivots = self.n_exchanges = self.n_jumps = 0
         self._largest = np.abs(P).max(initial=0.0)
+        self._PT = np.ascontiguousarray(P.T)
         self.restate(problem, t)
 
     @property
@@ -121,11 +75,21 @@ class ParametricQP:
 
     def restate(self, problem, t, scale=1.0):
         """Go on with another problem whose solution at t is the present one times `scale`."""
-        self.t = float(t)
-        self.exact_problem, self.problem = problem, problem.perturbed(self.noise)
         self.beta *= scale
         self.lam *= scale
+        self._load(problem, t)
         self.refresh()
+
+    def add_column(self, x, problem):
+        """Φ has become Φ + xxᵀ: go on at t = 0 with a problem that has the present solution."""
+        self.M.add_rank_one(x)
+        self.f += (x @ self.beta) * x
+        self._load(problem, 0.0)
+        self._carry()
+
+    def _load(self, problem, t):
+        self.t = float(t)
+        self.exact_problem, self.problem = problem, problem.perturbed(self.noise)
 
     def settle(self, problem):
         """Solve a problem that does not depend on t, from wherever the present state is.
@@ -133,8 +97,8 @@ class ParametricQP:
         Move β to the bounds and into the box; shift a and q so that the result is optimal;
         then take the shift back, along a path.
         """
-        self.exact_problem, self.problem = problem, problem.perturbed(self.noise)
-        self.t, p = 0.0, self.problem
+        self._load(problem, 0.0)
+        p = self.problem
         self._refactor()
         self._move_to_bounds()
         np.clip(self.beta, p.low.at, p.up.at, out=self.beta)
@@ -147,8 +111,7 @@ class ParametricQP:
         q = self.P.T @ self.beta
         p.q = Affine(q, problem.q.at - q)
         self._carry()
-        for _ in self.follow(1.0):
-            pass
+        self.run(1.0)
         self.restate(problem, 1.0)
 
     def refresh(self):
@@ -182,8 +145,7 @@ class ParametricQP:
         return excess
 
     def _values(self):
-        moved = np.flatnonzero(self.beta)
-        return self.gram.evaluate(self.gram.embed(moved, self.beta[moved])) + self.P @ self.lam
+        return self.gram.evaluate(self.gram.embed_all(self.beta)) + self.lam @ self._PT
 
     def _refactor(self):
         try:
@@ -192,13 +154,18 @@ class ParametricQP:
             raise PathError("the equations of the elbow have become singular.") from error
 
     def _carry(self):
-        """The embedding of the rates of the samples at bounds."""
-        rates = self._rates()
-        moving = np.flatnonzero(rates)
-        self._carried = self.gram.embed(moving, rates[moving])
+        """The embedding of the rates of the samples at bounds; and some sizes."""
+        p = self.problem
+        self._bounds_move = bool(p.up.rate.any() or p.low.rate.any())
+        self._carried = np.zeros(self.gram.dimension)
+        if self._bounds_move:
+            self._carried = self.gram.embed_all(self._rates())
+        self._size_a = np.abs(p.a.rate).max()
 
     def _rates(self):
         p = self.problem
+        if not self._bounds_move:
+            return np.zeros(self.n)
         rates = np.where(self.side > 0, p.up.rate, p.low.rate)
         rates[self.elbow] = 0.0
         return rates
@@ -218,63 +185,122 @@ class ParametricQP:
         bound, 0 for one that reaches the margin; sample is None at the end.  Beyond the last
         event a path can be followed to t_end = inf.
         """
-        still = 0
+        self._still = 0
         while True:
-            if self.M.n_updates >= REFRESH:
-                self.refresh()
-            if still > STILL * (self.n + 10):
-                raise PathError(f"no progress at t = {self.t:.6g}: too many events coincide.")
-            broken = self._direction()
-            if broken is not None:
-                self._jump(*broken)
-                still += 1
-                continue
-            step, sample, side = self._next_event()
-            if self.t + step >= t_end:
-                step, sample = t_end - self.t, None
-            still = 0 if step > 0 else still + 1
-            if step < np.inf:
-                self.beta += step * self.dbeta
-                self.lam += step * self.dlam
-                self.f += step * self.df
-            self.t = t_end if sample is None else self.t + step
+            sample, side = self._segment(t_end)
             yield sample, side
             if sample is None:
                 return
-            self.n_pivots += 1
-            if side:
-                self._leave(sample, side)
-            else:
-                self._enter(sample)
+            self._pivot(sample, side)
+
+    def run(self, t_end):
+        """The same at once, and faster."""
+        self._still = 0
+        while True:
+            before, events = self.t, self.n_pivots
+            code, sample, side = self._sprint(t_end)
+            self._count_still(before, self.n_pivots - events)
+            if code == END:
+                return
+            if code == STALE:
+                self.refresh()
+                continue
+            if code == UNUSUAL:
+                sample, side = self._segment(t_end)
+                if sample is None:
+                    return
+            self._pivot(sample, side)
+
+    def _sprint(self, t_end):
+        """Plain events for as long as there are some; (code, sample, side) of what comes then."""
+        M, p, gram = self.M, self.problem, self.gram
+        if self._bounds_move or M.pinned.any() or not hasattr(gram, "buffers"):
+            return UNUSUAL, None, 0
+        limits = (REFRESH - M.n_updates, FLAT, RANK, NULL, gram.scale, gram.noise, p.unit)
+        self.t, size, events, code, sample, side = sprint(
+            *gram.buffers,
+            self.P,
+            self._PT,
+            p.a.at,
+            p.a.rate,
+            p.q.rate,
+            p.low.at,
+            p.up.at,
+            self.side,
+            self.beta,
+            self.lam,
+            self.f,
+            *M.buffers,
+            self.t,
+            t_end,
+            limits,
+        )
+        M.resized(size, events)
+        self.n_pivots += events
+        return code, sample, side
+
+    def _segment(self, t_end):
+        """Go to the end of the present segment; returns the event there, (None, 0) at t_end."""
+        if self.M.n_updates >= REFRESH:
+            self.refresh()
+        before = self.t
+        while (broken := self._direction()) is not None:
+            self._jump(*broken)
+            self._count_still(before, 1)
+        step, sample, side = self._next_event()
+        if self.t + step >= t_end:
+            step, sample, side = t_end - self.t, None, 0
+        if step < np.inf:
+            self.beta += step * self.dbeta
+            self.lam += step * self.dlam
+            self.f += step * self.df
+        self.t = t_end if sample is None else self.t + step
+        self._count_still(before, 1)
+        return sample, side
+
+    def _count_still(self, before, pivots):
+        """So many more pivots since t was `before`."""
+        self._still = 0 if self.t > before else self._still + pivots
+        if self._still > STILL * (self.n + 10):
+            raise PathError(f"no progress at t = {self.t:.6g}: too many events coincide.")
+
+    def _pivot(self, sample, side):
+        self.n_pivots += 1
+        if side:
+            self._leave(sample, side)
+        else:
+            self._enter(sample)
 
     def followed(self):
         """(β, λ, f) of the perturbed problem on the present segment, as functions of t."""
         pairs = ((self.beta, self.dbeta), (self.lam, self.dlam), (self.f, self.df))
         return tuple(Affine(value - self.t * rate, rate.copy()) for value, rate in pairs)
 
-    def solve(self, beta, lam, v, a, q):
+    def solve(self, beta, lam, v, a, q, size=1.0):
         """Fill in β on the elbow and λ on S, in place, so that f = a there and Pᵀβ = q; return f.
 
         β, λ and the embedding v hold the rest: what is at bounds and what is pinned.
-        M⁻¹ carries the errors of its updates, so the solution is refined until the equations hold.
+        M⁻¹ carries the errors of its updates, so the solution is refined until the equations hold
+        up to rounding; `size` is that of a.
         """
-        M, P = self.M, self.P
-        e, E = M.is_sample, M.samples
+        M, e, E, A = self.M, self.M.is_sample, self.M.samples, self.M.features
         r, f = np.empty(M.S.size), None
-        size = np.abs(a).max()
         for repeat in range(4):
-            h = f[E] if repeat else self.gram.at(v, E) + P[E] @ lam
+            h = self.gram.at(v, E) + self.P[E] @ lam if f is None else f[E]
             r[e] = a[E] - h
-            r[~e] = (q - beta @ P)[M.features]
+            if A.size:
+                r[~e] = (q - self._PT @ beta)[A]
             if repeat == 0:
-                size += np.abs(h).max(initial=0.0)
+                size = size + np.abs(h).max(initial=0.0)
             elif np.abs(r).max(initial=0.0) <= FLAT * size:
                 break
             z = M.inverse @ r
             beta[E] += z[e]
-            lam[M.features] += z[~e]
+            lam[A] += z[~e]
             v = v + self.gram.embed(E, z[e])
-            f = self.gram.evaluate(v) + P @ lam
+            f = self.gram.evaluate(v)
+            if self.l:
+                f = f + lam @ self._PT
         return f
 
     def _direction(self):
@@ -284,12 +310,14 @@ class ParametricQP:
         """
         p, M = self.problem, self.M
         self.dbeta, self.dlam = self._rates(), np.zeros(self.l)
-        base = self.gram.evaluate(self._carried)
-        size = np.abs(p.a.rate).max() + np.abs(base).max()
-        terms = np.abs(p.q.rate) + np.abs(self.dbeta) @ np.abs(self.P)
+        size, terms, base = self._size_a, np.abs(p.q.rate), 0.0
+        if self._bounds_move:
+            base = self.gram.evaluate(self._carried)
+            size = size + np.abs(base).max()
+            terms = terms + np.abs(self.dbeta) @ np.abs(self.P)
         sizes = np.where(M.is_sample, size, terms.max(initial=0.0))
         self._size_beta = (np.abs(M.inverse) @ sizes)[M.is_sample] + size / self.gram.scale
-        self.df = self.solve(self.dbeta, self.dlam, self._carried, p.a.rate, p.q.rate)
+        self.df = self.solve(self.dbeta, self.dlam, self._carried, p.a.rate, p.q.rate, self._size_a)
         E, A = M.samples, M.features
         moves = np.abs(self.dbeta[E])
         if np.all(moves <= FLAT * self._size_beta):
@@ -298,13 +326,13 @@ class ParametricQP:
             dlam = np.linalg.lstsq(self.P[np.ix_(E, A)], r)[0]
             if np.abs(r - self.P[np.ix_(E, A)] @ dlam).max(initial=0.0) <= 10 * FLAT * size:
                 self.dbeta[E], self.dlam[A] = 0.0, dlam
-                self.df = base + self.P @ self.dlam
+                self.df = base + self.dlam @ self._PT
         self._size_f = (
             size + self.gram.scale * moves.sum() + self._largest * np.abs(self.dlam).sum()
         )
         if M.pinned.any():
             broken = self.dbeta @ self.P - p.q.rate
-            terms += np.abs(self.dbeta[E]) @ np.abs(self.P[E])
+            terms = terms + np.abs(self.dbeta[E]) @ np.abs(self.P[E])
             broken[~M.pinned | (np.abs(broken) <= 100 * FLAT * terms)] = 0.0
             worst = int(np.argmax(np.abs(broken)))
             if broken[worst]:
@@ -314,9 +342,8 @@ class ParametricQP:
     def _next_event(self):
         """(step, sample, side): the first sample to reach the margin (side 0) or a bound (±1)."""
         p, t, E = self.problem, self.t, self.elbow
-        room = self.side * (p.a(t) - self.f)
-        closing = self.side * (self.df - p.a.rate)
-        step, sample = first(room, closing, np.full(self.n, FLAT * self._size_f))
+        flat = FLAT * self._size_f
+        step, sample = first_at_margin(self.side, p.a.at, p.a.rate, t, self.f, self.df, flat)
         side = 0
         for s, bound in ((1, p.up), (-1, p.low)):
             room = s * (bound.at[E] + t * bound.rate[E] - self.beta[E])
@@ -325,105 +352,3 @@ class ParametricQP:
             if to_bound < step:
                 step, sample, side = to_bound, int(E[k]), s
         return step, sample, side
-
-    # -- pivots ----------------------------------------------------------------------------------
-
-    def _place(self, i, side):
-        """Put sample i at a bound (±1) or into the elbow (0), in the carried sum too."""
-        p = self.problem
-        change = 0.0
-        for place, sign in ((self.side[i], -1.0), (side, 1.0)):
-            if place:
-                change += sign * (p.up if place > 0 else p.low).rate[i]
-        if change:
-            self._carried = self._carried + change * self.gram.one(i)
-        self.side[i] = side
-
-    def _leave(self, i, side):
-        """The sample goes; and with the last one to determine a λ_p, so does p."""
-        self._place(i, side)
-        M = self.M
-        row = M.inverse[np.flatnonzero(M.S == i)[0]]
-        if row[M.S == i][0] * self.gram.scale > RANK or M.features.size == 0:
-            M.delete(i)
-        else:
-            M.delete(i, M.n + M.features[np.argmax(np.abs(row[~M.is_sample]))])
-
-    def _enter(self, j):
-        """The sample comes, with a pinned feature if it can; by exchange if it depends on E."""
-        M, exchanged = self.M, False
-        while True:
-            h = M.column(j)
-            v = M.inverse @ h
-            if M.pinned.any():
-                new = np.where(M.pinned, self.P[j] - v[M.is_sample] @ self.P[M.samples], 0.0)
-                p = int(np.argmax(np.abs(new)))
-                if abs(new[p]) > RANK:
-                    self._place(j, 0)
-                    M.insert(j, M.n + p)
-                    break
-            pivot = M.entry(j, j) - h @ v
-            blur = self.gram.noise * (1.0 + np.abs(v[M.is_sample]).sum()) ** 2
-            if pivot > blur and pivot * self._width(j) > NULL * self.problem.unit:
-                self._place(j, 0)
-                M.insert(j)
-                break
-            exchanged = True
-            blocked, side = self._exchange(j, v)
-            if blocked is None:
-                self._place(j, -self.side[j])
-                break
-            self._leave(blocked, side)
-        if exchanged:
-            self._absorb()
-
-    def _width(self, j):
-        up, low, t = self.problem.up, self.problem.low, self.t
-        return up.at[j] - low.at[j] + t * (up.rate[j] - low.rate[j])
-
-    def _exchange(self, j, v):
-        """Move β along the null vector of H on S and j, until something hits a bound.
-
-        Returns the sample of the elbow that does, and its side; or (None, 0) if j crosses its box.
-        """
-        self.n_exchanges += 1
-        M, t, E = self.M, self.t, self.elbow
-        up, low = self.problem.up(t), self.problem.low(t)
-        inward = -float(self.side[j])
-        d = -inward * v[M.is_sample]
-        room = np.where(d > 0, up[E] - self.beta[E], self.beta[E] - low[E])
-        step, k = first(room, np.abs(d), np.full(E.size, 1e3 * FLAT))
-        across = up[j] - self.beta[j] if inward > 0 else self.beta[j] - low[j]
-        blocked = step < across
-        step = min(step, across)
-        self.beta[j] += step * inward
-        self.beta[E] += step * d
-        self.lam[M.features] -= step * inward * v[~M.is_sample]
-        return (int(E[k]), 1 if d[k] > 0 else -1) if blocked else (None, 0)
-
-    def _jump(self, p, sign):
-        """Move λ_p at constant t and β until some f_j reaches a_j; then j and p enter."""
-        self.n_jumps += 1
-        M = self.M
-        z = -sign * (M.inverse @ M.column(M.n + p))
-        dlam = np.zeros(self.l)
-        dlam[p], dlam[M.features] = sign, z[~M.is_sample]
-        df = self.gram.evaluate(self.gram.embed(M.samples, z[M.is_sample])) + self.P @ dlam
-        room = self.side * (self.problem.a(self.t) - self.f)
-        step, j = first(room, self.side * df, np.full(self.n, 1e3 * FLAT))
-        if j < 0:
-            raise PathError(f"Pᵀβ = q has no solution in the box beyond t = {self.t:.6g}.")
-        self.lam += step * dlam
-        self.f += step * df
-        self._place(j, 0)
-        M.insert(j, M.n + p)
-
-
-@jit
-def first(room, closing, flat):
-    """The smallest room/closing over the entries that close, and where; (inf, −1) if none does."""
-    step, k = np.inf, -1
-    for i in range(room.size):
-        if closing[i] > flat[i] and max(room[i], 0.0) < step * closing[i]:
-            step, k = max(room[i], 0.0) / closing[i], i
-    return step, k

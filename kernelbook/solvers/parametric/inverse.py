@@ -72,17 +72,38 @@ class PivotedInverse:
         return self.P[min(i, j), max(i, j) - self.n]
 
     def insert(self, *J):
+        """Add samples and features to S."""
         V = np.array([self.inverse @ self.column(j) for j in J])
         D = np.array(
             [[self.entry(i, j) - V[a] @ self.column(j) for j in J] for a, i in enumerate(J)]
         )
+        self._border(J, V, np.linalg.inv(D))
+
+    def insert_one(self, j, v, pivot):
+        """Add j, for which v = M⁻¹H_Sj and pivot = H_jj − H_jS v are known."""
+        self._border((j,), v[None, :], np.array([[1.0 / pivot]]))
+
+    def _border(self, J, V, D):
         s = self._size
         if s + len(J) > len(self._S):
             self._grow()
-        border(self._W, s, V, np.linalg.inv(D))
+        border(self._W, s, V, D)
         self._S[s : s + len(J)] = J
         self._size += len(J)
         self.n_updates += 1
+        self._split()
+
+    @property
+    def buffers(self):
+        """S and M⁻¹ with room for at least two more, and their size."""
+        if self._size + 2 > len(self._S):
+            self._grow()
+        return self._S, self._W, self._size
+
+    def resized(self, size, n_updates):
+        """Note what was done to the buffers."""
+        self._size = size
+        self.n_updates += n_updates
         self._split()
 
     def _grow(self):
@@ -92,14 +113,14 @@ class PivotedInverse:
         self._S, self._W = S, W
 
     def delete(self, *J):
+        """Take samples and features out of S."""
         s = self._size
         for c, j in enumerate(J):
             a, last = int(np.flatnonzero(self.S == j)[0]), s - 1 - c
-            if a != last:
-                for swapped in (self._S, self._W[:, :s], self._W[:s].T):
-                    swapped[[a, last]] = swapped[[last, a]]
+            exchange(self._S, self._W, s, a, last)
         k = s - len(J)
-        unborder(self._W, k, np.linalg.inv(self._W[k:s, k:s]))
+        D = self._W[k:s, k:s]
+        unborder(self._W, k, 1.0 / D if len(J) == 1 else np.linalg.inv(D))
         self._size = k
         self.n_updates += 1
         self._split()
@@ -145,6 +166,16 @@ def border(W, s, V, D):
                 row[b] -= factor * new[b]
         for c in range(m):
             row[s + c] = W[s + c, a]
+
+
+@jit
+def exchange(S, W, s, a, b):
+    """Let the indices at positions a and b change places."""
+    S[a], S[b] = S[b], S[a]
+    for c in range(s):
+        W[a, c], W[b, c] = W[b, c], W[a, c]
+    for c in range(s):
+        W[c, a], W[c, b] = W[c, b], W[c, a]
 
 
 @jit(fast=True)
