@@ -8,6 +8,7 @@ from scipy.optimize import linprog, nnls
 from scipy.spatial.distance import cdist
 
 from kernelbook.features import feature_range
+from kernelbook.solvers import svm_dual
 from kernelbook.solvers.face import newton
 from kernelbook.solvers.interior import interior_point
 from kernelbook.solvers.smo import _best_in_rectangle, smo_box, smo_pairs
@@ -161,6 +162,29 @@ def test_large_problem_takes_the_same_road_to_the_same_place():
     s = solve_svm(K, P, y, C, gap_tol=1e-10)
     assert s.certificate.relative_gap <= 1e-10
     assert s.certificate.constraint < 1e-13
+
+
+@pytest.mark.parametrize("l", [0, 1, 4])
+@pytest.mark.parametrize("constant", [True, False])
+def test_smo_and_multipliers_get_there_alone(l, constant, monkeypatch):
+    """The road of problems too large for a factor: no Newton, no interior points."""
+    monkeypatch.setattr(svm_dual, "SMALL", 0)
+    monkeypatch.setattr(svm_dual, "INTERIOR", 0)
+    monkeypatch.setattr(svm_dual, "newton", lambda *args, **options: (args[5], args[6], 0))
+    K, P, y, C = problem(150, l, 6, C=1.0, constant=constant)
+    s = solve_svm(K, P, y, C, tol=1e-5)
+    assert s.certificate.kkt <= 1e-5
+    assert s.certificate.constraint < 1e-13
+    assert -s.certificate.dual == pytest.approx(oracle(K, P, y, C), rel=1e-5)
+
+
+@pytest.mark.parametrize("C", [1e-4, 1.0, 1e6])
+def test_interior_points_get_there_without_smo(C, monkeypatch):
+    monkeypatch.setattr(svm_dual, "_candidates", lambda p, n: svm_dual._interior(p, 0, 10_000))
+    K, P, y, C = problem(100, 4, 7, C=C)
+    s = solve_svm(K, P, y, C)
+    assert s.certificate.kkt <= 1e-8
+    assert -s.certificate.dual == pytest.approx(oracle(K, P, y, C), rel=1e-6)
 
 
 def test_max_iter_is_obeyed_and_the_certificate_stays_honest():

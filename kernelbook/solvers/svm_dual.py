@@ -109,7 +109,6 @@ def solve_svm(
     problem = prepare(gram, span.Q, y, C, kind=kind, overwrite=overwrite)
     best = None
     for b, nu, steps, method in _candidates(problem, max_iter):
-        b = repair(problem.Q, b, problem.lo, problem.hi)
         h = problem.kernel_part(b)
         guess = nu if problem.shift is None else nu - problem.shift.T @ b
         where = bounds_reached(y * b, np.abs(problem.hi + problem.lo))
@@ -123,14 +122,19 @@ def solve_svm(
                 f"gap {proof.relative_gap:.1e} relative, "
                 f"{np.count_nonzero(b)} of {b.size} samples support"
             )
-        if best is None or proof.kkt < best.certificate.kkt:
-            best = solution
+        best = solution if best is None else min(best, solution, key=lambda s: _rank(s, tol))
         # After the interior-point method there is little that SMO could add.
         exact = y.size <= SMALL and method != "interior"
         goal = min(tol, _floor(problem, b)) if exact else tol
         if proof.kkt <= goal and (gap_tol is None or proof.relative_gap <= gap_tol):
             break
     return best
+
+
+def _rank(solution, tol):
+    """Smaller is better: first the violation, and once that is within tol, the gap."""
+    proof = solution.certificate
+    return max(proof.kkt, tol), proof.relative_gap
 
 
 def bounds_reached(alpha, C):
@@ -146,7 +150,7 @@ def _floor(problem, b):
 
 
 def _candidates(problem: DualProblem, max_iter):
-    """Better and better (b, ν, steps, method); ends when no method has anything left to try."""
+    """Better and better (b, ν, steps, method), b feasible; until there is nothing left to try."""
     m = problem.y.size
     args = (problem.K, problem.Q, problem.y, problem.lo, problem.hi)
     budget = max(10_000_000, 100 * m) if max_iter < 0 else max_iter
@@ -165,6 +169,7 @@ def _candidates(problem: DualProblem, max_iter):
             left = min(80, budget - steps)
             b, nu, used = newton(*args, b, nu, prox=prox, limit=limit, max_steps=left)
             steps += used
+        b = repair(problem.Q, b, problem.lo, problem.hi)
         yield b, nu, steps, "SMO+Newton"
         if interior and steps < budget and (not reached or eps <= (0.1 if m <= TINY else 1e-3)):
             interior = False
@@ -183,7 +188,7 @@ def _interior(problem, steps, budget):
     if steps < budget:
         b, nu, used = newton(*args, b, nu, prox=1e-6, max_steps=min(60, budget - steps))
         steps += used
-    yield b, nu, steps, "interior"
+    yield repair(problem.Q, b, problem.lo, problem.hi), nu, steps, "interior"
 
 
 def _fetch_back(problem, b, nu):
