@@ -150,6 +150,29 @@ def test_both_solvers_agree(l, kernel, C):
     assert smo.certificate_.primal <= paper.certificate_.primal * (1 + 1e-9) + 1e-12
 
 
+@pytest.mark.parametrize("flips", [0, 1, 3])
+def test_both_solvers_choose_the_same_lambda_where_many_are_optimal(flips):
+    """Indicators of six groups, each of one class but for a few flips, one of them doubled."""
+    pytest.importorskip("cvxopt")
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(6), 10)
+    P = np.eye(6)[group] @ rng.normal(size=(6, 6))
+    P = np.column_stack([P, P[:, 0] - 2 * P[:, 1]])
+    y = (group < 3).astype(int)
+    y[rng.choice(60, flips, replace=False)] ^= 1
+    K = Gaussian(1.0)(rng.normal(size=(60, 2)))
+    smo, paper = (
+        SVMGBClassifier("precomputed", C=2.0, solver=solver).fit(K, y, P=P)
+        for solver in ("smo", "cvxopt")
+    )
+    assert smo.rank_ == paper.rank_ == [6]
+    assert (smo.support_.size == 0) == (flips == 0)
+    np.testing.assert_allclose(smo.coef_, paper.coef_, atol=1e-6)
+    np.testing.assert_allclose(
+        smo.decision_function(K, P=P), paper.decision_function(K, P=P), atol=1e-6
+    )
+
+
 @pytest.mark.parametrize("l", [1, 3, 10, 20])
 @pytest.mark.parametrize("m", [150, 1500])
 def test_equations_hold(l, m):

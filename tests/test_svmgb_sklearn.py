@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -52,6 +52,26 @@ def test_pickle_clone_grid_search_pipeline():
     assert (
         clone(model).get_params()["svmgbclassifier__C"] == search.best_params_["svmgbclassifier__C"]
     )
+
+
+def test_weights_and_frames_travel_through_a_pipeline():
+    pytest.importorskip("pandas")
+    X, y = xor(60)
+    w = np.random.default_rng(0).uniform(0.5, 2, size=60)
+    scaler = StandardScaler().set_output(transform="pandas")
+    model = SVMGBClassifier(Gaussian(1.5), lambda frame: frame[["x0"]].to_numpy())
+    pipe = make_pipeline(scaler, model).fit(X, y, svmgbclassifier__sample_weight=w)
+    scaled = StandardScaler().fit_transform(X)
+    direct = SVMGBClassifier(Gaussian(1.5), lambda X: X[:, :1]).fit(scaled, y, w)
+    np.testing.assert_allclose(pipe.decision_function(X), direct.decision_function(scaled))
+
+
+def test_cross_validation_slices_a_precomputed_gram_both_ways():
+    X, y = load_iris(return_X_y=True)
+    folds = StratifiedKFold(3)
+    direct = cross_val_predict(SVMGBClassifier(Gaussian(2.0)), X, y, cv=folds)
+    gram = cross_val_predict(SVMGBClassifier("precomputed"), Gaussian(2.0)(X), y, cv=folds)
+    np.testing.assert_array_equal(direct, gram)
 
 
 def test_scikit_learn_transformers_are_features():

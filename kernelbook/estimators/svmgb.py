@@ -96,6 +96,18 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
     n_iter_ : (problems,) array
     certificate_ : Certificate
         With several problems, one in `parts` for each, and their sum.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelbook import Gaussian, Polynomials, SVMGBClassifier
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> y = X[:, 0] + np.sin(3 * X[:, 1]) > 0
+    >>> model = SVMGBClassifier(Gaussian(width=1.0), features=Polynomials(1), C=10.0).fit(X, y)
+    >>> model.coef_.shape  # 1, x₀ and x₁ are free
+    (1, 3)
+    >>> model.certificate_.relative_gap < 1e-9
+    True
     """
 
     def __init__(
