@@ -23,6 +23,8 @@ help:  ## show this list
 		while IFS='|' read -r t d; do printf '  make %-10s %s\n' "$$t" "$$d"; done
 
 env:  ## make .venv from the lock (every other target does this first)
+	@command -v $(PYTHON) >/dev/null || { echo "kernelbook: there is no command $(PYTHON); install \
+	Python 3.11 or newer, or name one: make PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) tools/environment.py
 
 book: env  ## build the book as HTML and print its address

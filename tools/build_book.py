@@ -21,11 +21,10 @@ def main():
     )
     arguments = parser.parse_args()
     command = [str(Path(sys.executable).parent / "jupyter-book"), "build", str(ROOT)]
-    done = subprocess.run(
-        command + STRICT * arguments.strict + ["-q"] * (not arguments.strict),
-        cwd=ROOT,
-        check=False,
-    )
+    command += STRICT * arguments.strict + ["-q"] * (not arguments.strict)
+    print("Building the book (half a minute) ...", flush=True)
+    # Jupyter Book greets and says the address three times on stdout; what is wrong goes to stderr.
+    done = subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.DEVNULL)
     page = ROOT / "_build" / "html" / "index.html"
     if done.returncode or not page.exists():
         sys.exit("The book did not build; the messages above name the page and the line.")

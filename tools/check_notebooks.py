@@ -38,6 +38,9 @@ def complaints(path):
 
 def main(arguments):
     paths = [Path(a).resolve() for a in arguments] or notebooks()
+    for path in paths:
+        if not path.is_file():
+            sys.exit(f"{path} is not a file; name a notebook, or none for all of them")
     found = [line for path in paths for line in complaints(path)]
     if found:
         sys.exit("\n".join(found))

@@ -105,6 +105,9 @@ def main():
     # The committed outputs do not depend on the number of threads; run with the usual one.
     os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
     paths = [Path(a).resolve() for a in sys.argv[1:]] or notebooks()
+    for path in paths:
+        if not path.is_file():
+            sys.exit(f"{path} is not a file; name a notebook: make run NB=book/part/chapter.ipynb")
     changed = []
     for path in (bar := tqdm(paths, unit="notebook", disable=None)):
         bar.set_description(path.stem)
