@@ -1,4 +1,4 @@
-"""The bibliography's labels are what the text cites: author and year, not a running number."""
+"""The bibliography's labels are what the text cites: author and year."""
 
 from pybtex.plugin import register_plugin
 from pybtex.style.formatting.plain import Style as Plain
