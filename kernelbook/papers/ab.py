@@ -1,11 +1,4 @@
-"""Papers A and B, formula by formula: as they are printed, and as they should be.
-
-A is *Generalizing the Bias Term of Support Vector Machines* (Li, Leung & Lee, IJCAI 2007),
-B is *Generalized Regularized Least-Squares Learning with Predefined Features in a Hilbert
-Space* (Li, Lee & Leung, NIPS 2006).  The chapters, the errata page and the tests all take the
-formulas from here, so that what is called wrong is what was printed.  A function named
-`..._printed` is the paper's; its repair stands beside it.  Nothing here is meant for learning
-from data: use the estimators for that.
+"""Papers A and B: what they have in common, their formulas and their errata.
 
 Both papers take the first ℓ samples as anchors and split everything in two: index 1 for the
 anchors, index 2 for the other m − ℓ samples.  Their unknowns are λ̃ (ℓ) and c̃ (m − ℓ),
@@ -34,14 +27,13 @@ over the other samples what is left when the first ℓ samples have infinite wei
 φ' = φ, (25) is right as it stands.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy import linalg, optimize
 
+from kernelbook.papers.erratum import Erratum
+
 __all__ = [
     "ERRATA",
-    "Erratum",
     "a6_lagrangian",
     "a23_24",
     "a25_printed",
@@ -238,16 +230,6 @@ def virtual_gram(gram, P):
 
 
 # ------------------------------------------------------------------------------------- the errata
-
-
-@dataclass(frozen=True)
-class Erratum:
-    """One mistake: `kind` is T for a typo, H for an unstated hypothesis, W for wrong."""
-
-    where: str
-    says: str
-    should_be: str
-    kind: str
 
 
 ERRATA = (
