@@ -1,10 +1,10 @@
 """The API reference: our docstrings as they stand, made readable.
 
-They are written for a terminal: formulas are indented plain text, names stand
-in single backticks, |f| is a seminorm.  To reStructuredText an indented block is
-a quotation and a bar opens a substitution.  So before Napoleon reads a docstring,
-the indented blocks of its introduction become literal ones, and what would be
-markup inside a line is escaped.
+They are written for a terminal: formulas are indented plain text, names
+stand in single backticks, |f| is a seminorm.  To reStructuredText an indented
+block is a quotation and a bar opens a substitution.  So before Napoleon reads
+a docstring, the indented blocks of its introduction become literal ones, and
+what would be markup inside a line is escaped.
 """
 
 import re
@@ -47,7 +47,7 @@ def process(app, what, name, obj, options, lines):
 
 
 def skip(app, what, name, obj, skip, options):
-    """scikit-learn adds routing methods to every estimator; they are its own."""
+    """Routing methods that scikit-learn adds to every estimator are its own."""
     return (
         True if name.startswith("set_") and name.endswith("_request") else None
     )
