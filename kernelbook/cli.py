@@ -34,3 +34,46 @@ def info():
     ]
     for name, value in rows:
         click.echo(f"{name:<14}{value}")
+
+
+@main.command()
+@click.argument("name")
+@click.option("--quick", is_flag=True, help="A small honest version, under a minute.")
+@click.option("--jobs", default=1, show_default=True, metavar="N", help="Processes.")
+@click.option("--scheduler", metavar="ADDRESS", help="Spread the cells over a Dask cluster.")
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False),
+    help="Folder for NAME.csv and NAME.json.  [default: book/results; _build/results if --quick]",
+)
+def experiment(name, quick, jobs, scheduler, output):
+    """Run one of the papers' experiments; NAME may also be `list`.
+
+    \b
+    kernelbook experiment list                    what there is
+    kernelbook experiment spirals --quick         a taste
+    kernelbook experiment text --jobs 8           the whole protocol
+    kernelbook experiment text --scheduler tcp://head:8786
+
+    Interrupt it when you like: the same command goes on after the last finished cell.
+    """
+    from kernelbook.datasets import DataUnavailable
+    from kernelbook.experiments import NAMES, get
+    from kernelbook.experiments.running import run
+
+    if name == "list":
+        for known in NAMES:
+            one = get(known)
+            click.echo(f"{known:<12}{one.summary}  ({len(one.cells(False))} cells)")
+        return
+    if name not in NAMES:
+        raise click.BadParameter(f"{name!r} is none of {', '.join(NAMES)}.", param_hint="NAME")
+    folder = output or ("_build/results" if quick else "book/results")
+    try:
+        done = run(get(name), folder, quick=quick, jobs=jobs, scheduler=scheduler)
+    except DataUnavailable as missing:
+        raise click.ClickException(str(missing)) from None
+    except KeyboardInterrupt:
+        raise click.ClickException("interrupted; the same command goes on from here.") from None
+    resumed = f" ({done.resumed} cells from the journal)" if done.resumed else ""
+    click.echo(f"{done.rows} rows in {done.table}{resumed}; provenance in {done.provenance}")

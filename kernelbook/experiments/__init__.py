@@ -1,0 +1,25 @@
+"""The papers' experiments, as programs anyone can run again.
+
+    kernelbook experiment list
+    kernelbook experiment spirals --quick
+
+An experiment is a list of *cells* (one setting, one repetition) and a function that turns a cell
+into rows: one row for each method.  `running` does the rest: spreads cells over processes or a
+Dask cluster, keeps a journal from which an interrupted run goes on, and writes NAME.csv with
+NAME.json, its provenance, beside it.  One file holds one experiment; the pieces that several need
+(word selection, pLSA, geodesic features) have files of their own.
+"""
+
+from importlib import import_module
+
+__all__ = ["NAMES", "get"]
+
+NAMES = ("abs", "spirals")
+"""Every experiment's name; its module is `kernelbook.experiments.NAME_`, to spare the built-ins."""
+
+
+def get(name):
+    """The `Experiment` of that name."""
+    if name not in NAMES:
+        raise ValueError(f"experiment {name!r} is not known; there are {', '.join(NAMES)}.")
+    return import_module(f"kernelbook.experiments.{name}_").EXPERIMENT
