@@ -1,0 +1,189 @@
+"""An assignment: a master notebook, and the checks that nobody sees.
+
+`checks.py` of an assignment defines ASSIGNMENT, an `Assignment` with one `Question` for each
+function that students write.  A question draws its own inputs and knows the right answer, either as
+a reference implementation or as a judge where several answers are right.
+"""
+
+import hashlib
+import importlib.util
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from kernelbook.course.values import Refused, compare
+
+__all__ = ["Assignment", "Case", "Question", "find_assignments", "load"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call: what it is about (students read this), the arguments, and the right answer."""
+
+    about: str
+    arguments: tuple
+    answer: object
+
+
+@dataclass(frozen=True)
+class Question:
+    """A function that students write, and how it is judged.
+
+    cases(rng) yields (what it is about, arguments).
+    reference(*arguments) is the right answer, compared within rtol of its largest entry and atol.
+    judge(arguments, answer, value), if given, replaces that comparison: None if the value is right,
+    else a sentence; it must survive any plain value.
+    """
+
+    name: str
+    points: float
+    cases: Callable[[np.random.Generator], Iterable]
+    reference: Callable
+    rtol: float = 1e-7
+    atol: float = 1e-9
+    judge: Callable | None = None
+
+    def draw(self, secret: str) -> list[Case]:
+        """The inputs: the same for everybody and at every grading, and guessed by nobody."""
+        digest = hashlib.sha256(f"{secret}/{self.name}".encode()).digest()
+        rng = np.random.default_rng(int.from_bytes(digest[:16], "big"))
+        return [
+            Case(about, tuple(arguments), self.reference(*_copies(arguments)))
+            for about, arguments in self.cases(rng)
+        ]
+
+    def complaint(self, case: Case, value) -> str | None:
+        """None if the value is right, else why not."""
+        if self.judge is None:
+            return compare(value, case.answer, self.rtol, self.atol)
+        try:
+            return self.judge(_copies(case.arguments), case.answer, value)
+        except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError):
+            return "the result has the wrong form"
+
+
+def _copies(arguments):
+    return tuple(a.copy() if isinstance(a, np.ndarray) else a for a in arguments)
+
+
+def arrays(value, *shapes):
+    """A returned tuple as float arrays of the given shapes, for judges."""
+    if len(shapes) == 1:
+        value = (value,)
+    if not isinstance(value, tuple) or len(value) != len(shapes):
+        raise Refused(f"{len(shapes)} values are expected")
+    found = []
+    for v, shape in zip(value, shapes, strict=True):
+        a = np.asarray(v)
+        if a.dtype.kind not in "bif" or a.shape != tuple(shape):
+            raise Refused("wrong shape")
+        found.append(a.astype(float))
+    if not all(np.isfinite(a).all() for a in found):
+        raise Refused("NaN or infinity")
+    return found[0] if len(shapes) == 1 else found
+
+
+@dataclass
+class Assignment:
+    """What `checks.py` defines; `folder` is filled in when it is loaded."""
+
+    name: str
+    number: int
+    title: str
+    questions: tuple[Question, ...]
+    packages: tuple[str, ...] = ("numpy", "scipy")
+    provides: tuple[str, ...] = ()
+    seconds: float = 5.0
+    folder: Path = field(default=Path(), repr=False)
+
+    @property
+    def master_path(self) -> Path:
+        return self.folder / f"{self.name}.ipynb"
+
+    @cached_property
+    def master(self) -> dict:
+        return json.loads(self.master_path.read_text(encoding="utf-8"))
+
+    def cells(self, kind=None):
+        """(grade_id, cell) of the master's tagged cells; kind is one of `kind_of`'s words."""
+        for cell in self.master["cells"]:
+            tag = cell["metadata"].get("nbgrader")
+            if tag and kind in (None, kind_of(cell)):
+                yield tag["grade_id"], cell
+
+    @property
+    def setup(self) -> list[str]:
+        """The cells that prepare the ground for the student's; taken from the master."""
+        return [source(cell) for name, cell in self.cells() if name == "setup"]
+
+    @cached_property
+    def points(self) -> dict[str, float]:
+        """Every gradable cell of the master and its points."""
+        return {
+            name: float(cell["metadata"]["nbgrader"]["points"])
+            for name, cell in self.cells()
+            if cell["metadata"]["nbgrader"]["grade"]
+        }
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Changes when the master or the checks change."""
+        h = hashlib.sha256()
+        for path in (self.master_path, self.folder / "checks.py"):
+            h.update(path.read_bytes())
+        return h.hexdigest()
+
+
+def kind_of(cell) -> str:
+    """text, setup, solution (graded by machine), check (holds its points) or manual."""
+    tag = cell["metadata"]["nbgrader"]
+    if tag["grade"]:
+        return "manual" if tag["solution"] else "check"
+    if tag["solution"]:
+        return "solution"
+    return "locked" if cell["cell_type"] == "code" else "text"
+
+
+def source(cell) -> str:
+    text = cell.get("source", "")
+    return "".join(text) if isinstance(text, list) else text
+
+
+def find_assignments(folder=None) -> Path:
+    """The folder of assignments: the given one, one here, or the one of this checkout."""
+    if folder is not None:
+        candidates = [Path(folder)]
+    else:
+        candidates = [Path("assignments"), Path(__file__).parents[2] / "assignments"]
+    for candidate in candidates:
+        if any(candidate.glob("*/checks.py")):
+            return candidate.resolve()
+    raise FileNotFoundError(
+        f"no assignments in {' or '.join(map(str, candidates))}; "
+        "name the folder with --assignments, e.g. the one of a checkout of this book"
+    )
+
+
+def names(folder) -> list[str]:
+    """All assignments in a folder, in the order of the course."""
+    found = [load(p.parent.name, folder) for p in Path(folder).glob("*/checks.py")]
+    return [a.name for a in sorted(found, key=lambda a: a.number)]
+
+
+def load(name, folder=None) -> Assignment:
+    """Read an assignment; the checks are the instructor's own code and are trusted."""
+    folder = find_assignments(folder)
+    path = folder / name / "checks.py"
+    if "/" in name or not path.is_file():
+        known = sorted(p.parent.name for p in folder.glob("*/checks.py"))
+        raise LookupError(f"there is no assignment {name!r} in {folder}; known: {', '.join(known)}")
+    spec = importlib.util.spec_from_file_location(f"kernelbook_checks_{name}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assignment = module.ASSIGNMENT
+    assignment.folder = folder / name
+    return assignment

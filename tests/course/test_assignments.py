@@ -1,0 +1,168 @@
+"""Every assignment: the master earns all points, the untouched release none, and for every question
+three plausible mistakes lose that question's points and no others."""
+
+import re
+from importlib import import_module
+
+import numpy as np
+import pytest
+import yaml
+
+from kernelbook.course.assignment import kind_of, load, source
+from kernelbook.course.grading import Grader
+from kernelbook.course.release import CODE_STUB, TEXT_STUB, release, student_version
+from kernelbook.course.sandbox import Limits
+
+from .helpers import ASSIGNMENTS, NAMES, ROOT, needs_sandbox, notebook, runnable
+
+TITLE = re.compile(r"## Question (\d+): .* \((\d+) points?\)\n\n\*\*Chapter\*\*: (.*)")
+CHAPTERS = set(re.findall(r"file: (\S+)", (ROOT / "_toc.yml").read_text()))
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def assignment(request):
+    return load(request.param, ASSIGNMENTS)
+
+
+@pytest.fixture(scope="module")
+def released(assignment):
+    return student_version(assignment)
+
+
+def wrong(assignment):
+    return import_module(f".wrong_{assignment.name}", __package__).WRONG
+
+
+def solutions(assignment):
+    return {name: source(cell) for name, cell in assignment.cells("solution")}
+
+
+def test_cells_checks_points_and_chapters_fit_together(assignment):
+    asked = [q.name for q in assignment.questions]
+    assert list(solutions(assignment)) == asked
+    for question in assignment.questions:
+        assert assignment.points[f"{question.name}-check"] == question.points
+    identities = [name for name, _ in assignment.cells()]
+    assert len(identities) == len(set(identities)) == len(assignment.master["cells"])
+    titles = [TITLE.match(source(cell)) for name, cell in assignment.cells("text")]
+    titles = [t for t in titles if t]
+    assert [int(t[1]) for t in titles] == list(range(1, len(assignment.points) + 1))
+    assert [float(t[2]) for t in titles] == list(assignment.points.values())
+    for t in titles:
+        chapters = re.findall(r"\(`([^`]+)`\)", t[3])
+        assert chapters
+        assert set(chapters) <= CHAPTERS
+
+
+def test_there_is_something_to_code_to_derive_and_to_draw(assignment):
+    manual = [cell for _, cell in assignment.cells("manual")]
+    assert {cell["cell_type"] for cell in manual} == {"code", "markdown"}
+    assert len(assignment.questions) >= 5
+    for name, _ in assignment.cells("manual"):
+        text = next(source(c) for n, c in assignment.cells("text") if n == f"{name}-text")
+        points = [int(n) for n in re.findall(r"^- (\d) points?:", text, re.MULTILINE)]
+        assert sum(points) == assignment.points[name], f"the rubric of {name}"
+
+
+def test_the_release_holds_stubs_and_no_solution_rubric_or_output(assignment, released, tmp_path):
+    text = "\n".join(cell.source for cell in released.cells)
+    assert "SOLUTION" not in text
+    assert "MARK SCHEME" not in text
+    assert "Rubric" not in text
+    kinds = {c.metadata.nbgrader.grade_id: kind_of(c) for c in released.cells}
+    for cell in released.cells:
+        assert not cell.get("outputs")
+        kind = kinds[cell.metadata.nbgrader.grade_id]
+        if kind == "solution" or (kind == "manual" and cell.cell_type == "code"):
+            assert CODE_STUB.splitlines()[-1] in cell.source
+        if kind == "manual" and cell.cell_type == "markdown":
+            assert cell.source == TEXT_STUB
+        if cell.metadata.nbgrader.locked:
+            assert cell.metadata.editable is False
+    # Distinctive lines of the solutions appear nowhere.
+    for lines in hidden_lines(assignment):
+        assert lines not in text
+    path = release(assignment, tmp_path)
+    assert path.read_text() == release(assignment, tmp_path).read_text()
+    assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == [f"{assignment.name}.ipynb"]
+
+
+def hidden_lines(assignment):
+    for kind in ("solution", "manual"):
+        for _, cell in assignment.cells(kind):
+            text = source(cell)
+            if "BEGIN SOLUTION" in text:
+                text = text.split("BEGIN SOLUTION")[1].split("### END")[0]
+            yield from (line.strip() for line in text.splitlines() if len(line.strip()) > 30)
+
+
+def test_the_built_pages_hold_no_solution_and_no_check():
+    """Neither the masters nor the checks are pages, nor copied beside them."""
+    parts = yaml.safe_load((ROOT / "_toc.yml").read_text())["parts"]
+    files = [c["file"] for part in parts for c in part["chapters"]]
+    assert not [f for f in files if f.startswith("assignments")]
+    html = ROOT / "_build" / "html"
+    if not (html / "index.html").exists():
+        pytest.skip("the book is not built; `make strict` builds it")
+    lines = {line for name in NAMES for line in hidden_lines(load(name, ASSIGNMENTS))}
+    # Lines of plain mathematics that chapters share with solutions are no secret.
+    book = "\n".join(p.read_text() for p in (ROOT / "book").rglob("*.ipynb"))
+    lines = [line for line in lines if line.replace('"', '\\"') not in book]
+    assert len(lines) > 20
+    for page in html.rglob("*"):
+        if page.suffix in (".html", ".txt", ".ipynb", ".py", ".md") and page.is_file():
+            text = page.read_text(errors="replace")
+            assert "kernelbook.course import Assignment" not in text
+            assert not [line for line in lines if line in text]
+    assert not [p for p in html.rglob("checks*") if p.is_file()]
+
+
+@needs_sandbox
+def test_points_go_where_they_are_earned(assignment, released):
+    """Master, release and all mistakes in one sandbox: our own code, one start."""
+    good = solutions(assignment)
+    mistakes = wrong(assignment)
+    assert set(mistakes) == set(good)
+    variants, owners = [notebook(assignment), released], [None, None]
+    for name, replacements in mistakes.items():
+        assert len(replacements) >= 3
+        for old, new in replacements:
+            assert old in good[name], f"{name}: {old!r} is not in the solution"
+            variants.append(notebook(assignment, {name: good[name].replace(old, new)}))
+            owners.append(name)
+    with Grader(assignment, "tests") as grader:
+        limits = Limits(seconds=20, total=120)
+        jobs = [runnable(assignment, v) for v in variants]
+        graded = grader.grade_variants(jobs, limits)
+    lost = [{name: v.reason for name, v in found.items() if not v.points} for found in graded]
+    assert lost[0] == {}, "the master earns all points"
+    assert set(lost[1]) == set(good), "the release earns none"
+    assert all("NotImplementedError" in reason for reason in lost[1].values())
+    for owner, found, made in zip(owners[2:], lost[2:], variants[2:], strict=True):
+        (text,) = [
+            source(c)
+            for c in made["cells"]
+            if c["metadata"].get("nbgrader", {}).get("grade_id") == owner
+        ]
+        assert set(found) == {owner}, f"{found} for {text}"
+
+
+def test_inputs_are_secret_but_the_same_again(assignment):
+    for question in assignment.questions:
+        first, again, other = (question.draw(s) for s in ("one", "one", "two"))
+        assert len(first) >= 2 or len(assignment.questions) > 9
+        flat = [
+            np.concatenate(
+                [
+                    np.ravel(a).astype(float)
+                    for c in d
+                    for a in c.arguments
+                    if not isinstance(a, str)
+                ]
+            )
+            for d in (first, again, other)
+        ]
+        assert np.array_equal(flat[0], flat[1])
+        assert flat[0].shape != flat[2].shape or not np.array_equal(flat[0], flat[2])
+        for case in first:
+            assert len(case.about) < 80
