@@ -1,0 +1,87 @@
+"""The equation index and the errata page: complete, and what they name exists."""
+
+import json
+import re
+from functools import reduce
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import kernelbook
+from kernelbook import papers
+
+ROOT = Path(__file__).resolve().parents[1]
+ROWS = [
+    [cell.strip() for cell in line.strip("| \n").split(" | ")]
+    for line in (ROOT / "book" / "back" / "equations.md").read_text().splitlines()
+    if re.match(r"\| [ABC] ", line)
+]
+DISPLAYS_OF_C = {"1": 5, "2": 8, "3": 3, "3.1": 6, "appendix": 5}
+"""How many equations C displays in each section; counted in the paper."""
+
+
+def test_every_equation_of_the_papers_has_a_row():
+    expected = [f"A ({n})" for n in range(1, 28)] + [f"B ({n})" for n in range(1, 29)]
+    for section, count in DISPLAYS_OF_C.items():
+        expected += [f"C {section} [{n}]" for n in range(1, count + 1)]
+    expected[expected.index("C appendix [1]")] = "C appendix (1)"
+    assert [row[0] for row in ROWS] == expected
+
+
+def look_up(name):
+    """The object that a dotted name of the package means; attributes that only a fit sets pass."""
+    first, *rest = name.split(".")
+    if hasattr(kernelbook, first):
+        found = getattr(kernelbook, first)
+    else:
+        found = import_module(f"kernelbook.{first}")
+    for k, part in enumerate(rest):
+        if part.endswith("_"):
+            assert k == len(rest) - 1
+            assert part in found.__doc__ or any(part in (c.__doc__ or "") for c in found.__mro__)
+            return found
+        if not hasattr(found, part):  # a module that nothing has imported yet
+            import_module(f"{found.__name__}.{part}")
+        found = reduce(getattr, [part], found)
+    return found
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
+def test_what_a_row_names_exists(row):
+    _, _, where, code, tests, verdict = row
+    assert where
+    assert re.search(r"right|wrong", verdict)
+    names = re.findall(r"`([^`]+)`", code)
+    assert names
+    for name in names:
+        assert callable(look_up(name)) or name.rpartition(".")[2] in ("H", "K"), name
+    files = re.findall(r"`([^`]+)`", tests)
+    assert files
+    for file in files:
+        assert (ROOT / "tests" / f"{file}.py").exists(), file
+
+
+def test_the_index_calls_wrong_what_the_errata_call_wrong():
+    wrong = {row[0] for row in ROWS if "**wrong**" in row[-1]}
+    numbered = {
+        e.where for e in papers.ERRATA if e.kind == "W" and re.fullmatch(r"[AB] \(\d+\)", e.where)
+    }
+    # (24) is (23) in another form, and C's displays have no numbers.
+    assert wrong - {"B (24)", "C 2 [5]", "C 3 [1]"} == numbered
+
+
+def test_every_erratum_has_its_section_with_a_cell():
+    cells = json.loads((ROOT / "book" / "back" / "errata.ipynb").read_text())["cells"]
+    sections = {}
+    for cell in cells:
+        text = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            for title in re.findall(r"^### (.*)$", text, re.MULTILINE):
+                sections[title] = 0
+        elif sections:
+            sections[list(sections)[-1]] += 1
+    for erratum in papers.ERRATA:
+        titles = [t for t in sections if t == erratum.where or t.startswith(erratum.where + ":")]
+        assert len(titles) == 1, erratum.where
+        assert sections[titles[0]] > 0, erratum.where
