@@ -13,10 +13,12 @@ from kernelbook import papers
 
 ROOT = Path(__file__).resolve().parents[1]
 ROWS = [
-    [cell.strip() for cell in line.strip("| \n").split(" | ")]
+    re.fullmatch(r"\| ([ABC] [^:]*): (.*) \| (.*): (.*) \| (.*); (.*) \|", line).groups()
     for line in (ROOT / "book" / "back" / "equations.md").read_text().splitlines()
     if re.match(r"\| [ABC] ", line)
 ]
+"""Equation, what it is, where in the book, whether it is right, code, tests."""
+
 DISPLAYS_OF_C = {"1": 5, "2": 8, "3": 3, "3.1": 6, "appendix": 5}
 """How many equations C displays in each section; counted in the paper."""
 
@@ -49,7 +51,8 @@ def look_up(name):
 
 @pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
 def test_what_a_row_names_exists(row):
-    _, _, where, code, tests, verdict = row
+    _, what, where, verdict, code, tests = row
+    assert what
     assert where
     assert re.search(r"right|wrong", verdict)
     names = re.findall(r"`([^`]+)`", code)
@@ -63,7 +66,7 @@ def test_what_a_row_names_exists(row):
 
 
 def test_the_index_calls_wrong_what_the_errata_call_wrong():
-    wrong = {row[0] for row in ROWS if "**wrong**" in row[-1]}
+    wrong = {row[0] for row in ROWS if "**wrong**" in row[3]}
     numbered = {
         e.where for e in papers.ERRATA if e.kind == "W" and re.fullmatch(r"[AB] \(\d+\)", e.where)
     }
