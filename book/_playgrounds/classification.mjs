@@ -1,0 +1,162 @@
+// Classification: the SVM with a generalized bias, its free part and its kernel part.
+
+import { contour } from "./contour.mjs";
+import { evaluate, polynomials, radial } from "./features.mjs";
+import { gaussian, gaussianOnGrid, gram } from "./kernels.mjs";
+import { Plot, range } from "./plot.mjs";
+import { Points } from "./points.mjs";
+import { fitSVM } from "./svm.mjs";
+import {
+  button, choice, digits, element, frame, legend, numberList, randomNumbers, slider,
+} from "./ui.mjs";
+
+const X = [-2, 2];
+const Y = [-1.5, 1.5];
+
+/** Two classes on both sides of a slanted line, each with an island beyond it. */
+export function start() {
+  const random = randomNumbers(20112);
+  const around = (x, y, r, label, n) => Array.from({ length: n }, () => {
+    const angle = 2 * Math.PI * random();
+    const distance = r * Math.sqrt(random());
+    const round = (v, [low, high]) => Math.min(high, Math.max(low, Math.round(100 * v) / 100));
+    return { x: round(x + distance * Math.cos(angle), X), y: round(y + 0.8 * distance * Math.sin(angle), Y), label };
+  });
+  return [
+    ...around(-0.9, 0.45, 0.75, -1, 14), ...around(0.9, -0.45, 0.75, 1, 14),
+    ...around(-1.5, 1.05, 0.3, 1, 4), ...around(1.5, -1.05, 0.3, -1, 4),
+  ];
+}
+
+export const FEATURES = {
+  bias: () => polynomials(0, [-1, -1], [1, 1]),
+  linear: () => polynomials(1, [-1, -1], [1, 1]),
+  quadratic: () => polynomials(2, [-1, -1], [1, 1]),
+  radial,
+};
+
+/** The machine, on the sample; `last` is the one before, to start from. */
+export function compute(points, { features, width, C }, last = null) {
+  const inputs = points.map((p) => [p.x, p.y]);
+  const y = Float64Array.from(points, (p) => p.label);
+  const map = FEATURES[features]();
+  const solution = fitSVM(gram(gaussian(width), inputs), evaluate(map, inputs), y, C, last);
+  const limit = 1e-9 * C;
+  const support = Array.from(solution.alpha, (a) => (a <= limit ? 0 : a >= C - limit ? 2 : 1));
+  return {
+    ...solution, inputs, map, support,
+    numbers: {
+      primal: solution.primal, dual: solution.dual, gap: Math.max(0, solution.gap),
+      seminorm: Math.sqrt(solution.seminorm2),
+      supportVectors: support.filter((s) => s > 0).length,
+      errors: points.filter((p, i) => p.label * solution.values[i] <= 0).length,
+    },
+  };
+}
+
+/** Free part, kernel part and their sum on a grid. */
+export function onGrid({ inputs, map, beta, lam }, width, xs, ys) {
+  const kernel = gaussianOnGrid(width, inputs, beta, xs, ys);
+  const free = new Float64Array(kernel.length);
+  let at = 0;
+  for (const y of ys) for (const x of xs) {
+    let sum = 0;
+    for (let p = 0; p < map.length; p++) sum += lam[p] * map[p]([x, y]);
+    free[at++] = sum;
+  }
+  return { free, kernel, whole: kernel.map((v, i) => v + free[i]) };
+}
+
+export function classification(root) {
+  const points = start();
+  const xs = range(X[0], X[1], 61);
+  const ys = range(Y[0], Y[1], 46);
+  let last = null;
+  const view = frame(root, update);
+  const go = () => view.schedule();
+  const plot = new Plot({ x: X, y: Y, aspect: 0.72, redraw: go });
+  const part = (label) => new Plot({ x: X, y: Y, aspect: 0.75, small: true, label, redraw: go });
+  const freePlot = part("The free part of f, with its zero line.");
+  const kernelPlot = part("The kernel part of f, with its zero line.");
+  const features = choice({
+    name: "features", label: "free features", value: "linear", change: go,
+    options: [["bias", "bias only: 1"], ["linear", "linear: 1, x, y"],
+      ["quadratic", "quadratic: all of degree 2"], ["radial", "radial: 1, x² + y²"]],
+  });
+  const width = slider({
+    name: "width", label: "width σ of the kernel", min: 0.1, max: 3, step: 0.02, value: 0.5, log: true,
+    show: (v) => v.toPrecision(3), change: go,
+  });
+  const C = slider({
+    name: "C", label: "price C of a unit of loss", min: 0.01, max: 1000, step: 0.1, value: 10, log: true,
+    show: (v) => v.toPrecision(3), change: go,
+  });
+  const next = choice({
+    name: "class", label: "class of a new sample", value: "1", change: () => {},
+    options: [["1", "square (+1)"], ["-1", "circle (−1)"]],
+  });
+  const numbers = numberList([
+    ["gap", "duality gap"], ["primal", "objective"], ["dual", "proved lower bound"],
+    ["supportVectors", "support vectors"], ["errors", "misclassified samples"], ["seminorm", "|f|, the kernel part's norm"],
+    ["value", "f at the selected sample"],
+  ]);
+  const note = element("p", { class: "pg-note" });
+  let support = [];
+  const switchClass = () => {
+    points[editor.selected].label *= -1;
+    go();
+  };
+  const editor = new Points({
+    plot, points, changed: go, say: view.say, noun: "sample",
+    added: (p) => ({ ...p, label: Number(next.value) }),
+    extra: (p) => `, class ${p.label > 0 ? "+1" : "−1"}`,
+    extraKey: (key) => key === "s" && (switchClass(), true),
+    look: (p, i) => ({
+      shape: p.label > 0 ? "square" : "circle",
+      kind: `mark ${p.label > 0 ? "mark-plus" : "mark-minus"} ${["", "mark-support", "mark-bound"][support[i] ?? 0]}`,
+    }),
+  });
+  editor.bar.append(button("switch", "Switch class", switchClass), button("reset", "Start again", () => {
+    points.splice(0, points.length, ...start());
+    editor.select(0, false);
+    go();
+  }));
+  const figure = (plotOfPart, text) => element("figure", {}, plotOfPart.node, element("figcaption", {}, text));
+  root.append(
+    legend([["line-border", "f = 0"], ["line-margin", "f = ±1, the margins"], ["mark mark-minus", "class −1"],
+      ["mark mark-plus", "class +1"], ["mark mark-minus mark-support", "support vector"],
+      ["mark mark-minus mark-bound", "support vector at the bound C"]]),
+    editor.node, editor.bar,
+    element("div", { class: "pg-pair" },
+      figure(freePlot, "free part Σ λₚφₚ"), figure(kernelPlot, "kernel part Σ βᵢΦ(xᵢ, ·)")),
+    element("div", { class: "pg-controls" }, features.row, width.row, C.row, next.row),
+    numbers.list, note, view.live);
+  [plot, freePlot, kernelPlot].forEach((p) => p.resize());
+
+  function update() {
+    if ([plot, freePlot, kernelPlot].some((p) => !p.width && !p.resize())) return "";
+    last = compute(points, { features: features.value, width: width.value, C: C.value }, last);
+    support = last.support;
+    const f = onGrid(last, width.value, xs, ys);
+    const line = (on, name, kind, values, level) =>
+      on.path(name, kind, contour(values, xs, ys, level, on.px, on.py));
+    plot.tint(f.whole, xs.length, ys.length);
+    line(plot, "border", "line-border", f.whole, 0);
+    line(plot, "plus", "line-margin", f.whole, 1);
+    line(plot, "minus", "line-margin", f.whole, -1);
+    freePlot.tint(f.free, xs.length, ys.length);
+    line(freePlot, "zero", "line-border", f.free, 0);
+    kernelPlot.tint(f.kernel, xs.length, ys.length);
+    line(kernelPlot, "zero", "line-border", last.seminorm2 > 1e-18 ? f.kernel : f.kernel.fill(1), 0);
+    editor.draw();
+    for (const [name, value] of Object.entries(last.numbers)) {
+      numbers.show(name, ["supportVectors", "errors"].includes(name) ? String(value) : value);
+    }
+    numbers.show("gap", last.numbers.gap.toExponential(1));
+    numbers.show("value", last.values[editor.selected] ?? NaN);
+    note.textContent = last.numbers.supportVectors ? ""
+      : "The features separate the samples alone: the kernel part is zero, for every kernel and every C.";
+    return `${last.numbers.supportVectors} support vectors, ${last.numbers.errors} misclassified, objective ` +
+      `${digits(last.primal, 3)}, duality gap ${last.numbers.gap.toExponential(0)}.`;
+  }
+}

@@ -1,0 +1,138 @@
+// A plot that fills the width it is given: scales, axes, lines, and a tint for functions of the plane.
+
+import { element, set, svgElement } from "./ui.mjs";
+
+const MARGIN = { left: 34, right: 8, top: 8, bottom: 24 };
+
+let clips = 0;
+
+export class Plot {
+  /** `aspect` is height over width; `small` plots have no axes. */
+  constructor({ x, y, aspect = 0.6, small = false, label = null, redraw }) {
+    Object.assign(this, { x, y, aspect, small, redraw });
+    this.svg = svgElement("svg", label ? { role: "img", "aria-label": label } : { "aria-hidden": "true" });
+    this.canvas = element("canvas", { "aria-hidden": "true" });
+    this.node = element("div", { class: small ? "pg-plot pg-small" : "pg-plot" }, this.canvas, this.svg);
+    this.axes = this.group("pg-axes");
+    const id = `pg-clip-${++clips}`;
+    this.clip = svgElement("rect");
+    const clip = svgElement("clipPath", { id });
+    clip.append(this.clip);
+    this.svg.append(clip);
+    this.lines = this.group("pg-lines");
+    this.lines.setAttribute("clip-path", `url(#${id})`);
+    this.marks = this.group("pg-marks");
+    this.paths = {};
+    new ResizeObserver(() => this.resize()).observe(this.node);
+  }
+
+  group(name) {
+    const g = svgElement("g", { class: name });
+    this.svg.append(g);
+    return g;
+  }
+
+  /** Returns whether there is room to draw in. */
+  resize() {
+    const width = this.node.clientWidth;
+    if (!width) return false;
+    const height = Math.round(width * this.aspect);
+    if (width === this.width && height === this.height) return true;
+    Object.assign(this, { width, height });
+    const m = this.small ? { left: 1, right: 1, top: 1, bottom: 1 } : MARGIN;
+    this.box = { left: m.left, right: width - m.right, top: m.top, bottom: height - m.bottom };
+    for (const [name, value] of Object.entries({ width, height, viewBox: `0 0 ${width} ${height}` })) {
+      this.svg.setAttribute(name, value);
+    }
+    const { left, right, top, bottom } = this.box;
+    Object.assign(this.canvas.style, {
+      left: `${left}px`, top: `${top}px`, width: `${right - left}px`, height: `${bottom - top}px`,
+    });
+    this.drawAxes();
+    this.redraw();
+    return true;
+  }
+
+  px = (x) => this.box.left + ((x - this.x[0]) / (this.x[1] - this.x[0])) * (this.box.right - this.box.left);
+  py = (y) => this.box.bottom - ((y - this.y[0]) / (this.y[1] - this.y[0])) * (this.box.bottom - this.box.top);
+  toX = (px) => this.x[0] + ((px - this.box.left) / (this.box.right - this.box.left)) * (this.x[1] - this.x[0]);
+  toY = (py) => this.y[0] + ((this.box.bottom - py) / (this.box.bottom - this.box.top)) * (this.y[1] - this.y[0]);
+
+  drawAxes() {
+    const { left, right, top, bottom } = this.box;
+    const inside = { x: left, y: top, width: right - left, height: bottom - top };
+    set(this.clip, inside);
+    const parts = [svgElement("rect", { ...inside, class: "pg-frame" })];
+    if (!this.small) {
+      for (const t of ticks(this.x)) {
+        parts.push(svgElement("path", { d: `M${this.px(t)} ${bottom}v4` }));
+        parts.push(text(t, this.px(t), bottom + 17, "middle"));
+      }
+      for (const t of ticks(this.y)) {
+        parts.push(svgElement("path", { d: `M${left} ${this.py(t)}h-4` }));
+        parts.push(text(t, left - 7, this.py(t) + 4, "end"));
+      }
+    }
+    this.axes.replaceChildren(...parts);
+  }
+
+  /** Draw or move the path `name`, of the style `kind`. */
+  path(name, kind, d) {
+    if (!this.paths[name]) {
+      this.paths[name] = svgElement("path", { class: kind });
+      this.lines.append(this.paths[name]);
+    }
+    this.paths[name].setAttribute("d", d);
+  }
+
+  /** A curve through the points (xs_i, ys_i), kept near the frame. */
+  curve(name, kind, xs, ys) {
+    const { top, bottom } = this.box;
+    const far = bottom - top;
+    let d = "";
+    for (let i = 0; i < xs.length; i++) {
+      const y = Math.min(bottom + far, Math.max(top - far, this.py(ys[i])));
+      d += `${i ? "L" : "M"}${this.px(xs[i]).toFixed(1)} ${y.toFixed(1)}`;
+    }
+    this.path(name, kind, d);
+  }
+
+  /** Tint the plane by the sign and size of values on a grid, row by row of increasing y. */
+  tint(values, columns, rows, full = 1.5) {
+    const context = this.canvas.getContext("2d");
+    this.canvas.width = columns;
+    this.canvas.height = rows;
+    const image = context.createImageData(columns, rows);
+    for (let r = 0; r < rows; r++) {
+      for (let j = 0; j < columns; j++) {
+        const v = values[(rows - 1 - r) * columns + j];
+        const at = 4 * (r * columns + j);
+        image.data.set(v > 0 ? PLUS : MINUS, at);
+        image.data[at + 3] = 110 * Math.min(1, Math.abs(v) / full);
+      }
+    }
+    context.putImageData(image, 0, 0);
+  }
+}
+
+const PLUS = [209, 84, 27];
+const MINUS = [47, 127, 191];
+
+function text(value, x, y, anchor) {
+  const node = svgElement("text", { x, y, "text-anchor": anchor });
+  node.textContent = Number(value.toPrecision(6)).toString().replace("-", "−");
+  return node;
+}
+
+export function ticks([low, high]) {
+  const raw = (high - low) / 6;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].map((k) => k * power).find((s) => s >= raw);
+  const out = [];
+  for (let t = Math.ceil(low / step - 1e-9) * step; t <= high + 1e-9 * step; t += step) out.push(t);
+  return out;
+}
+
+export function range(low, high, n) {
+  return Array.from({ length: n }, (_, i) => low + ((high - low) * i) / (n - 1));
+}

@@ -1,0 +1,158 @@
+// Elements, controls and numbers: what every playground is built of.
+
+export function element(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  set(node, attributes);
+  node.append(...children);
+  return node;
+}
+
+export function svgElement(tag, attributes = {}) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  set(node, attributes);
+  return node;
+}
+
+export function set(node, attributes) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === false) node.removeAttribute(name);
+    else node.setAttribute(name, value === true ? "" : value);
+  }
+}
+
+let count = 0;
+const fresh = () => `pg-${++count}`;
+
+/** A labelled slider; with `log` its position is the logarithm to base ten of its value. */
+export function slider({ name, label, min, max, step, value, log = false, show = String, change }) {
+  const id = fresh();
+  const toValue = (position) => (log ? 10 ** position : position);
+  const input = element("input", {
+    type: "range", id, name, min: log ? Math.log10(min) : min, max: log ? Math.log10(max) : max, step,
+  });
+  input.value = log ? Math.log10(value) : value;
+  const output = element("output", { for: id });
+  const tell = () => {
+    const text = show(toValue(Number(input.value)));
+    output.textContent = text;
+    input.setAttribute("aria-valuetext", text);
+  };
+  input.addEventListener("input", () => { tell(); change(); });
+  tell();
+  const row = element("div", { class: "pg-control" }, element("label", { for: id }, label), input, output);
+  return { row, input, get value() { return toValue(Number(input.value)); } };
+}
+
+export function choice({ name, label, options, value, change }) {
+  const id = fresh();
+  const input = element("select", { id, name }, ...options.map(([key, text]) =>
+    element("option", { value: key, selected: key === value }, text)));
+  input.addEventListener("change", change);
+  const row = element("div", { class: "pg-control" }, element("label", { for: id }, label), input);
+  return { row, input, get value() { return input.value; } };
+}
+
+export function checkbox({ name, label, value, change }) {
+  const id = fresh();
+  const input = element("input", { type: "checkbox", id, name });
+  input.checked = value;
+  input.addEventListener("change", change);
+  const row = element("div", { class: "pg-control pg-check" }, input, element("label", { for: id }, label));
+  return { row, input, get value() { return input.checked; } };
+}
+
+export function numberField({ name, label, min, max, step, value, change }) {
+  const id = fresh();
+  const input = element("input", { type: "number", id, name, min, max, step: step ?? "any" });
+  if (value !== undefined) input.value = value;
+  const accept = () => {
+    const typed = Number(input.value);
+    if (input.value !== "" && typed >= min && typed <= max) change(typed);
+  };
+  input.addEventListener("input", accept);
+  const row = element("span", { class: "pg-field" }, element("label", { for: id }, label), input);
+  return { row, input };
+}
+
+export function button(name, label, press) {
+  const node = element("button", { type: "button", name }, label);
+  node.addEventListener("click", press);
+  return node;
+}
+
+/** Six digits, or a power of ten; what is not a number is a dash. */
+export function digits(value, n = 6) {
+  if (!Number.isFinite(value)) return "–";
+  const size = Math.abs(value);
+  if (size < 1e-12) return "0"; // rounding, in the units of every playground
+  return size >= 1e-3 && size < 1e6 ? value.toPrecision(n) : value.toExponential(n - 1);
+}
+
+/** A list of named numbers: `numbers.show(name, value)`. */
+export function numberList(entries) {
+  const cells = {};
+  const list = element("dl", { class: "pg-numbers" });
+  for (const [name, label] of entries) {
+    cells[name] = element("dd", { "data-number": name });
+    list.append(element("div", {}, element("dt", {}, label), cells[name]));
+  }
+  return { list, show: (name, value) => {
+    cells[name].textContent = typeof value === "number" ? digits(value) : value;
+  } };
+}
+
+/** What a line or a mark means: entries [class, text]. */
+export function legend(entries) {
+  const items = entries.map(([kind, text]) => {
+    const key = svgElement("svg", { viewBox: "0 0 28 14", width: 28, height: 14, "aria-hidden": "true" });
+    key.append(kind.startsWith("mark")
+      ? svgElement("path", { class: kind, d: markPath(kind.includes("plus") ? "square" : kind.includes("anchor") ? "diamond" : "circle", 14, 7, 5) })
+      : svgElement("path", { class: kind, d: "M1 7H27" }));
+    return element("li", {}, key, text);
+  });
+  return element("ul", { class: "pg-legend" }, ...items);
+}
+
+export function markPath(shape, x, y, r) {
+  if (shape === "square") return `M${x - r} ${y - r}h${2 * r}v${2 * r}h${-2 * r}z`;
+  if (shape === "diamond") return `M${x} ${y - 1.5 * r}L${x + 1.3 * r} ${y}L${x} ${y + 1.5 * r}L${x - 1.3 * r} ${y}z`;
+  return `M${x - r} ${y}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0z`;
+}
+
+/**
+ * The frame of a playground: `update` runs at most once a frame, and a screen reader hears the
+ * sentence that it returns when things have been quiet for a while.
+ */
+export function frame(root, update) {
+  const live = element("p", { class: "pg-live", role: "status" });
+  let scheduled = false;
+  let quiet = 0;
+  const run = () => {
+    scheduled = false;
+    const sentence = update();
+    root.dataset.state = "ready";
+    clearTimeout(quiet);
+    quiet = setTimeout(() => { live.textContent = sentence; }, 800);
+  };
+  return {
+    live,
+    schedule() {
+      root.dataset.state = "busy";
+      if (!scheduled) requestAnimationFrame(run);
+      scheduled = true;
+    },
+    say(sentence) {
+      clearTimeout(quiet);
+      live.textContent = sentence;
+    },
+  };
+}
+
+/** The same pseudo-random numbers in [0, 1) in every browser (Park and Miller). */
+export function randomNumbers(seed) {
+  let state = seed;
+  return () => {
+    state = (state * 48271) % 2147483647;
+    return state / 2147483647;
+  };
+}
