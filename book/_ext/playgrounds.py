@@ -1,18 +1,20 @@
-"""Playgrounds: the directive that places one, and the script that all of them share.
+"""Playgrounds: the directive that places one, and the script they share.
 
-The playgrounds are JavaScript modules in `book/_playgrounds`, one idea a file.  Browsers refuse to
-load modules from `file://`, where the book must work too, so the build joins them into one classic
-script: each module becomes a function that returns what it exports.  Only three forms are allowed
-in them, `import { a, b } from "./file.mjs";`, `export function` and `export const` (or `class`),
-and anything else is an error here, not a broken page.
+The playgrounds are JavaScript modules in `book/_playgrounds`, one idea a file.
+Browsers refuse to load modules from `file://`, where the book must work too, so
+the build joins them into one classic script: each module becomes a function
+that returns what it exports.  Only three forms are allowed in them, `import
+{ a, b } from "./file.mjs";`, `export function` and `export const` (or `class`);
+anything else is an error here, not a broken page.
 
     ```{playground} regression
     :alt: what the picture shows
     A sentence for readers without JavaScript.
     ```
 
-Without JavaScript, and in the PDF, a picture (`book/_static/playgrounds/<name>.png`, made by
-`tools/playground_pictures.py`) and the sentence stand in its place.
+Without JavaScript, and in the PDF, a picture and the sentence stand in its
+place: `book/_static/playgrounds/<name>.png`, made by
+`tools/playground_pictures.py`.
 """
 
 import html
@@ -27,7 +29,9 @@ from sphinx.util.docutils import SphinxDirective
 
 MODULES = Path(__file__).resolve().parents[1] / "_playgrounds"
 SCRIPT = "playgrounds.js"
-IMPORT = re.compile(r'^import\s*\{([^}]*)\}\s*from\s*"\./([\w-]+)\.mjs";$', re.MULTILINE)
+IMPORT = re.compile(
+    r'^import\s*\{([^}]*)\}\s*from\s*"\./([\w-]+)\.mjs";$', re.MULTILINE
+)
 EXPORT = re.compile(r"^export (?=(?:function|const|class) (\w+))", re.MULTILINE)
 LEFT_OVER = re.compile(r"^\s*(?:import|export)\b.*", re.MULTILINE)
 
@@ -40,7 +44,9 @@ def bundle(folder=MODULES, entry="main"):
         if name in done:
             return
         if name in path:
-            raise ExtensionError(f"playgrounds: {' → '.join([*path, name])} import each other")
+            raise ExtensionError(
+                f"playgrounds: {' → '.join([*path, name])} import each other"
+            )
         source = (folder / f"{name}.mjs").read_text(encoding="utf-8")
         imports = IMPORT.findall(source)
         for _, other in imports:
@@ -48,9 +54,12 @@ def bundle(folder=MODULES, entry="main"):
         body = EXPORT.sub("", IMPORT.sub("", source))
         wrong = LEFT_OVER.search(body)
         if wrong:
-            raise ExtensionError(f"playgrounds: {name}.mjs: cannot join {wrong.group().strip()!r}")
+            raise ExtensionError(
+                f"playgrounds: {name}.mjs: cannot join "
+                f"{wrong.group().strip()!r}"
+            )
         needs = [
-            f"const {{ {', '.join(listed(names))} }} = modules.{variable(other)};"
+            f"const {{ {listed(names)} }} = modules.{variable(other)};"
             for names, other in imports
         ]
         exports = ", ".join(EXPORT.findall(source))
@@ -62,12 +71,17 @@ def bundle(folder=MODULES, entry="main"):
         done.append(name)
 
     add(entry)
-    return '"use strict";\n(() => {\nconst modules = {};\n' + "\n".join(parts) + "})();\n"
+    return (
+        '"use strict";\n(() => {\nconst modules = {};\n'
+        + "\n".join(parts)
+        + "})();\n"
+    )
 
 
 def listed(names):
     """`a, b as c` as the parts of a destructuring: a, b: c."""
-    return [n.strip().replace(" as ", ": ") for n in names.split(",") if n.strip()]
+    parts = [name.strip() for name in names.split(",") if name.strip()]
+    return ", ".join(parts).replace(" as ", ": ")
 
 
 def variable(name):
@@ -89,13 +103,21 @@ class Playground(SphinxDirective):
             f'<figure><img src="{picture}" alt="{html.escape(alt)}">'
             f"<figcaption>{html.escape(sentence)}</figcaption></figure>"
         )
-        place = f'<div class="playground" data-playground="{name}" role="group" '
+        place = (
+            f'<div class="playground" data-playground="{name}" role="group" '
+        )
         place += f'aria-label="Playground: {name.replace("-", " ")}">'
-        live = nodes.raw("", f"{place}<noscript>{figure}</noscript></div>", format="html")
+        live = nodes.raw(
+            "", f"{place}<noscript>{figure}</noscript></div>", format="html"
+        )
         still = addnodes.only(expr="not html")
         still += nodes.figure(
             "",
-            nodes.image(uri=f"/book/_static/playgrounds/{name}.png", alt=alt, width="80%"),
+            nodes.image(
+                uri=f"/book/_static/playgrounds/{name}.png",
+                alt=alt,
+                width="80%",
+            ),
             nodes.caption("", sentence),
         )
         return [live, still]
@@ -109,7 +131,9 @@ def load_where_needed(app, pagename, templatename, context, doctree):
 
 def write_script(app, exception):
     if exception is None and app.builder.format == "html":
-        (Path(app.outdir) / "_static" / SCRIPT).write_text(bundle(), encoding="utf-8")
+        (Path(app.outdir) / "_static" / SCRIPT).write_text(
+            bundle(), encoding="utf-8"
+        )
 
 
 def setup(app):

@@ -13,19 +13,24 @@ import {
 const X = [-2, 2];
 const Y = [-1.5, 1.5];
 
-/** Two classes on both sides of a slanted line, each with an island beyond it. */
+/** Two classes on both sides of a slanted line, each with an island in the other's half. */
 export function start() {
   const random = randomNumbers(20112);
-  const around = (x, y, r, label, n) => Array.from({ length: n }, () => {
-    const angle = 2 * Math.PI * random();
-    const distance = r * Math.sqrt(random());
-    const round = (v, [low, high]) => Math.min(high, Math.max(low, Math.round(100 * v) / 100));
-    return { x: round(x + distance * Math.cos(angle), X), y: round(y + 0.8 * distance * Math.sin(angle), Y), label };
-  });
-  return [
-    ...around(-0.9, 0.45, 0.75, -1, 14), ...around(0.9, -0.45, 0.75, 1, 14),
-    ...around(-1.5, 1.05, 0.3, 1, 4), ...around(1.5, -1.05, 0.3, -1, 4),
-  ];
+  const round = (v) => Math.round(100 * v) / 100;
+  const islands = [{ x: -0.9, y: 0.85, label: 1 }, { x: 0.9, y: -0.85, label: -1 }];
+  const points = [];
+  while (points.length < 34) {
+    const [x, y] = [1.9 * (2 * random() - 1), 1.4 * (2 * random() - 1)];
+    const side = y - 0.4 * x;
+    const near = islands.some((island) => Math.hypot(island.x - x, island.y - y) < 0.55);
+    if (Math.abs(side) > 0.1 && !near) points.push({ x: round(x), y: round(y), label: side > 0 ? -1 : 1 });
+  }
+  for (const { x, y, label } of islands) {
+    for (const [dx, dy] of [[-0.12, 0.04], [0.13, 0.08], [0.02, -0.13]]) {
+      points.push({ x: round(x + dx), y: round(y + dy), label });
+    }
+  }
+  return points;
 }
 
 export const FEATURES = {

@@ -9,7 +9,7 @@
 import { backward, cholesky, forward, forwardColumns, matrix, solve, times, transposeTimes }
   from "./linalg.mjs";
 
-export function interior(gram, Q, y, C, tol = 1e-11) {
+export function interior(gram, Q, y, C, tol = 1e-14) {
   const m = y.length;
   let alpha = new Float64Array(m).fill(C / 2);
   let nu = new Float64Array(Q.cols);
