@@ -6,7 +6,33 @@ import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-__all__ = ["boxes", "check_choice", "check_count", "check_features", "check_positive", "labels"]
+from kernelbook import kernels
+from kernelbook.conditional.space import SpaceKernel
+from kernelbook.kernels import Product, Scaled, Sum
+
+__all__ = [
+    "boxes",
+    "check_choice",
+    "check_count",
+    "check_features",
+    "check_matrix",
+    "check_positive",
+    "labels",
+    "proven",
+    "require_same_kernel",
+]
+
+SMALLEST = float(np.finfo(float).tiny)
+PROVEN = (
+    kernels.Gaussian,
+    kernels.Laplacian,
+    kernels.Matern,
+    kernels.Linear,
+    kernels.Polynomial,
+    kernels.Polyharmonic,
+    kernels.ThinPlate,
+    kernels.Multiquadric,
+)
 
 
 def check_positive(name, value):
@@ -21,9 +47,21 @@ def check_choice(name, value, known):
         raise ValueError(f"{name}={value!r} is not known; choose one of {tuple(known)}.")
 
 
-def check_count(name, value):
-    if not isinstance(value, Integral) or isinstance(value, bool | np.bool_) or value < 1:
-        raise ValueError(f"{name}={value!r} must be an integer ≥ 1.")
+def check_count(name, value, unlimited=None):
+    """An integer ≥ 1, or the one that means "no limit"."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+    if not whole or not (value >= 1 or value == unlimited):
+        rest = "" if unlimited is None else f", or {unlimited} for no limit"
+        raise ValueError(f"{name}={value!r} must be an integer ≥ 1{rest}.")
+
+
+def check_matrix(name, P):
+    """Features are named by the parameter; what goes beside a Gram matrix is numbers."""
+    if isinstance(P, str):
+        raise TypeError(
+            f"{name}={P!r} must be a matrix with a row for each sample; for a named feature set "
+            f"the parameter: SVMGBClassifier(features={P!r})."
+        )
 
 
 def check_features(P, w):
@@ -42,8 +80,8 @@ def labels(y):
     classes, codes = np.unique(y, return_inverse=True)
     if classes.size < 2:
         raise ValueError(
-            f"y has only one class, {classes[0]!r}, among the samples of positive weight; "
-            "a classifier needs at least two."
+            f"y has one class only, {classes.tolist()}; a classifier needs at least two classes "
+            "with positive weight."
         )
     return classes, codes
 
@@ -51,11 +89,41 @@ def labels(y):
 def boxes(C, class_weight, classes, codes, w):
     """C_i = C · sample weight · class weight."""
     weight = compute_class_weight(class_weight, classes=classes, y=classes[codes], sample_weight=w)
-    with np.errstate(over="ignore"):
+    if not (np.all(weight > 0) and np.isfinite(weight).all()):
+        worst = np.argmin(np.where(np.isfinite(weight), weight, -np.inf))
+        raise ValueError(
+            f"class_weight={class_weight!r} gives class {classes.tolist()[worst]!r} the weight "
+            f"{weight[worst]:g}; it must be positive and finite.  To leave a class out, drop its "
+            "samples, or give them sample_weight 0."
+        )
+    with np.errstate(over="ignore", under="ignore"):
         box = C * w * weight[codes]
-    if not (np.all(box > 0) and np.isfinite(box).all()):
+    if not (np.all(box >= SMALLEST) and np.isfinite(box).all()):
         raise ValueError(
             f"C={C!r} times sample_weight and class_weight ranges from {box.min():g} to "
-            f"{box.max():g}; it must be positive and finite for every sample."
+            f"{box.max():g}; it must be positive and finite, {SMALLEST:.0e} at least, for every "
+            "sample.  Scale the weights, or C."
         )
     return box
+
+
+def proven(kernel):
+    """Whether the kernel's `cpd_order` is a theorem of this library, not the promise of a user."""
+    if isinstance(kernel, SpaceKernel):
+        return proven(kernel.space.kernel_)
+    if isinstance(kernel, Scaled):
+        return proven(kernel.kernel)
+    if isinstance(kernel, Sum | Product):
+        return proven(kernel.left) and proven(kernel.right)
+    return type(kernel) in PROVEN
+
+
+def require_same_kernel(kernel, predicted, fitted, size):
+    """Φβ as `predict` computes it must be that of the Gram matrix, but for rounding."""
+    difference = np.abs(predicted - fitted).max(initial=0.0)
+    if difference > 1e-6 * (1.0 + size + np.abs(fitted).max(initial=0.0)):
+        raise ValueError(
+            f"{kernel!r} does not give the same numbers twice: in K(X, Z) and in the Gram matrix "
+            f"they differ, and Σ β_i K(x, x_i) by {difference:.3g}.  K(x, z) must be K(z, x), and "
+            "must not depend on the other rows that are passed with x and z."
+        )

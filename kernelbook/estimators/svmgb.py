@@ -13,21 +13,26 @@ import warnings
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from kernelbook.certificates import Certificate
 from kernelbook.estimators._base import FreeFeatureEstimator
+from kernelbook.estimators._centring import far_origin
 from kernelbook.estimators._multiclass import SCHEMES, binary_problems, class_scores, predicted
 from kernelbook.estimators._svm_checks import (
     boxes,
     check_choice,
     check_count,
     check_features,
+    check_matrix,
     check_positive,
     labels,
+    proven,
+    require_same_kernel,
 )
 from kernelbook.features import check_order
-from kernelbook.kernels import FunctionKernel
+from kernelbook.solvers.svm_certificate import certify
 from kernelbook.solvers.svm_dual import solve_svm
 from kernelbook.solvers.svm_reference import solve_reference
 
@@ -53,7 +58,9 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
     ----------
     kernel : Kernel, callable, "precomputed" or None
         None is Gaussian(width=√d).  A conditionally positive definite kernel of order q needs
-        the polynomials of degree < q in the span of the features.
+        the polynomials of degree < q in the span of the features.  Matrices and functions, and
+        kernels made of functions, are tested for definiteness where Pᵀβ = 0: as a whole up to
+        3,000 samples, beyond that 3,000 of them (`kernelbook.solvers.svm_convexity`).
     features : transformer, callable, "constant" or None
         The free features φ_p; see `kernelbook.features`.
     C : float
@@ -61,7 +68,8 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
     tol : float
         Largest violation of an optimality condition that passes without a `ConvergenceWarning`,
         in units of the margin: LIBSVM's m(α) − M(α), see `kernelbook.solvers.svm_certificate`.
-        With up to 1,000 samples the solution is exact up to rounding anyway.
+        With up to 1,000 samples the solution is exact up to rounding anyway.  It bounds errors of
+        the fitted values y_i f(x_i) only, not those of β, of λ or of f elsewhere.
     gap_tol : float, optional
         Largest relative duality gap, demanded in addition.
     solver : {"smo", "cvxopt"}
@@ -90,12 +98,18 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
     coef_ : (problems, ℓ) array
         λ.  Where the optimal λ is not unique: the one with least Σ w_i (Pλ)_i² on the samples of
         the problem, w including the class weights (`kernelbook.solvers.svm_multipliers`); where
-        even Pλ leaves a choice, that of `kernelbook.features.feature_range`.
+        even Pλ leaves a choice, that of `kernelbook.features.feature_range`.  Φ and Φ + an
+        element of H₀ in each argument are the same problem, in exact terms: they have the same
+        optimal f.  But their λ differ, and so does the λ of least Σ w_i (Pλ)_i²: where the optimal
+        f is not unique, the choice, and with it f, depends on the representative of Φ.  This
+        concerns conditionally positive definite kernels above all, which are defined only up
+        to such terms (r² log r and r² log 2r), and linear ones, where a shift of the data is one.
     rank_ : (problems,) array
         Rank of P on the samples of each problem.
     n_iter_ : (problems,) array
     certificate_ : Certificate
-        With several problems, one in `parts` for each, and their sum.
+        Of f as `predict` computes it, with its rounding errors.  With several problems, one in
+        `parts` for each, and their sum.
 
     Examples
     --------
@@ -149,6 +163,7 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
             The feature matrix, with kernel="precomputed" only.
         """
         self._check_parameters()
+        check_matrix("P", P)
         self.__dict__.pop("classes_", None)
         sample = self._sample(X, y, sample_weight, P)
         classes, codes = labels(sample.y)
@@ -157,37 +172,49 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
             check_order(sample.P, sample.X, self.kernel_)
         C = boxes(self.C, self.class_weight, classes, codes, sample.w)
 
-        gram, solutions, problems = self._gram(sample.X), [], []
-        for rows, sign in binary_problems(codes, classes.size, self.multiclass):
+        gram, origin, tilt = self._centred_gram(sample)
+        size = max(gram.max(initial=0.0), -gram.min(initial=0.0))
+        problems, solutions = list(binary_problems(codes, classes.size, self.multiclass)), []
+        for rows, sign in problems:
             # A pair has a copy of its own; one-vs-rest needs the matrix again.
             own = rows.size < codes.size or (classes.size == 2 and not self._precomputed)
-            solutions.append(self._solve(gram, sample.P, C, rows, sign, own))
-            problems.append(rows)
+            g = None if tilt is None else tilt[rows]
+            solutions.append(self._solve(gram, sample.P, C, rows, sign, g, own))
             if self.verbose:
-                print(f"problem {len(problems)}: {solutions[-1].certificate}")
-        self._keep(sample, classes, codes, problems, solutions)
+                print(f"problem {len(solutions)}: {solutions[-1].certificate}")
+        del gram
+        self._keep(sample, origin, classes, codes, problems, solutions)
+        self._certify(sample, C, size, problems, solutions)
+        self.classes_ = classes
+        self._warn_unless_converged()
         return self
 
-    def _solve(self, gram, P, C, rows, sign, own):
+    def _centred_gram(self, sample):
+        """The Gram matrix, and of a linear kernel far from the origin, where it was put, and g."""
+        origin = None if self._precomputed else far_origin(self.kernel_, sample.X, sample.P)
+        if origin is None:
+            return self._gram(sample.X), None, None
+        near = sample.X - origin
+        return self._gram(near), origin, self.kernel_(near, origin[None])[:, 0]
+
+    def _solve(self, gram, P, C, rows, sign, tilt, own):
         part = gram if rows.size == len(gram) else gram[np.ix_(rows, rows)]
         problem = (part, P[rows], sign, C[rows])
-        options = {"kind": self._kind(), "max_iter": self.max_iter, "verbose": self.verbose}
+        options = {"tilt": tilt, "max_iter": self.max_iter, "verbose": self.verbose}
+        options["kind"] = self._kind()
         if self.solver == "cvxopt":
             return solve_reference(*problem, **options)
         return solve_svm(*problem, tol=self.tol, gap_tol=self.gap_tol, overwrite=own, **options)
 
     def _kind(self):
         """What the solver may assume of the Gram matrix."""
-        if self._precomputed:
+        if self._precomputed or not proven(self.kernel_):
             return "unknown"
-        if self.kernel_.cpd_order > 0:
-            return "cpd"
-        parts = [self.kernel_, *self.kernel_.get_params().values()]
-        return "unknown" if any(isinstance(k, FunctionKernel) for k in parts) else "pd"
+        return "cpd" if self.kernel_.cpd_order > 0 else "pd"
 
-    def _keep(self, sample, classes, codes, problems, solutions):
+    def _keep(self, sample, origin, classes, codes, problems, solutions):
         beta = np.zeros((len(problems), codes.size))
-        for row, rows, solution in zip(beta, problems, solutions, strict=True):
+        for row, (rows, _), solution in zip(beta, problems, solutions, strict=True):
             row[rows] = solution.beta
         support = np.flatnonzero(beta.any(axis=0))
         self.support_ = sample.kept[support]
@@ -196,10 +223,25 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         self.coef_ = np.array([s.coef for s in solutions])
         self.rank_ = np.array([s.rank for s in solutions])
         self.n_iter_ = np.array([s.n_iter for s in solutions])
-        self.certificate_ = Certificate.joint(s.certificate for s in solutions)
         self._remember(sample, support)
-        self.classes_ = classes
-        self._warn_unless_converged()
+        if origin is not None:
+            self._centers -= origin
+        # What was learned must not change with the parameters.
+        self._scheme = self.multiclass
+
+    def _certify(self, sample, C, size, problems, solutions):
+        """The certificate of f as `predict` computes it; the solver's is that of its own Φβ."""
+        if self._precomputed:
+            support = np.searchsorted(sample.kept, self.support_)
+            H = sample.X[:, support] @ self.dual_coef_.T
+        else:
+            H = self._kernel_part(sample.X, self.dual_coef_.T)
+        proofs = []
+        for h, (rows, sign), s in zip(H.T, problems, solutions, strict=True):
+            if self._kind() == "unknown" and not self._precomputed:
+                require_same_kernel(self.kernel_, h[rows], s.h, size * np.abs(s.beta).sum())
+            proofs.append(certify(h[rows], sample.P[rows], sign, C[rows], s.beta, s.coef, size))
+        self.certificate_ = Certificate.joint(proofs)
 
     def _warn_unless_converged(self):
         proof = self.certificate_
@@ -212,7 +254,7 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
             f"{proof.kkt:.1e}, the duality gap {proof.gap:.1e} ({proof.relative_gap:.1e} of the "
             "objective).  Scale the data, use a smaller C, or allow more steps (max_iter).",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
 
     def _check_parameters(self):
@@ -220,8 +262,7 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         check_positive("tol", self.tol)
         if self.gap_tol is not None:
             check_positive("gap_tol", self.gap_tol)
-        if self.max_iter != -1:
-            check_count("max_iter", self.max_iter)
+        check_count("max_iter", self.max_iter, unlimited=-1)
         check_choice("solver", self.solver, SOLVERS)
         check_choice("multiclass", self.multiclass, SCHEMES)
 
@@ -234,9 +275,13 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         """
         check_is_fitted(self, "classes_")
         F = self._evaluate(X, self.dual_coef_.T, self.coef_.T, P)
-        return class_scores(F, self.classes_.size, self.multiclass)
+        return class_scores(F, self.classes_.size, self._scheme)
 
     def predict(self, X, P=None):
         """The class with the largest decision value; for two classes the second where f > 0."""
         codes = predicted(self.decision_function(X, P))
         return self.classes_[codes]
+
+    def score(self, X, y, sample_weight=None, P=None):
+        """The share of right predictions, weighted; P as in `predict`."""
+        return accuracy_score(y, self.predict(X, P), sample_weight=sample_weight)

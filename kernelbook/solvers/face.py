@@ -76,7 +76,10 @@ def newton(K, Q, y, lo, hi, beta, nu, *, prox=1e-2, limit=None, max_steps=60):
         F = np.flatnonzero(((beta > lo) | (v > 0)) & ((beta < hi) | (v < 0)))
         if limit is not None and F.size > limit:
             return *best[1:], step
-        target, mu = _face_target(K, Q, v, r, lo, hi, beta, F, eps)
+        try:
+            target, mu = _face_target(K, Q, v, r, lo, hi, beta, F, eps)
+        except linalg.LinAlgError:  # not definite, to rounding: more damping helps
+            target = None
         if target is None:
             eps *= 10
             continue
@@ -106,10 +109,8 @@ def _face_target(K, Q, v, r, lo, hi, beta, F, eps):
     lo, hi, start, B = lo[F], hi[F], beta[F], Q[F]
     H = K[np.ix_(F, F)]
     H[np.diag_indices(F.size)] += eps
-    try:  # transposed, it is in the order that LAPACK can overwrite
-        factor = linalg.cho_factor(H.T, lower=True, overwrite_a=True, check_finite=False)
-    except linalg.LinAlgError:
-        return None, None
+    # Transposed, it is in the order that LAPACK can overwrite.
+    factor = linalg.cho_factor(H.T, lower=True, overwrite_a=True, check_finite=False)
     d = linalg.cho_solve(factor, v[F], check_finite=False)
     W, b = linalg.cho_solve(factor, B, check_finite=False), -r
     held = np.zeros(0, dtype=np.intp)

@@ -30,6 +30,7 @@ __all__ = ["interior_point"]
 TINY = np.finfo(float).tiny
 
 
+@np.errstate(all="ignore")  # what overflows is noticed, and ends the iteration
 def interior_point(K, Q, y, lo, hi, *, tol=1e-12, max_steps=80):
     """(β, ν, steps): β has the coordinates that belong to a bound exactly there."""
     m = y.size
@@ -72,13 +73,10 @@ def interior_point(K, Q, y, lo, hi, *, tol=1e-12, max_steps=80):
             continue
         W = linalg.cho_solve(factor, Q, check_finite=False)
         direction = _Direction(factor, Q, W, s, t, z, w, dual_residual, residual)
-
-        db, _, dz, dw = direction(s * z, t * w)
-        reach = _reach(s, t, z, w, db, dz, dw)
-        ahead = (s + reach * db) @ (z + reach * dz) + (t - reach * db) @ (w + reach * dw)
-        aim = tau * (ahead / (2 * m * tau)) ** 3
-        db, dnu, dz, dw = direction(s * z + db * dz - aim, t * w - db * dw - aim)
-        reach = 0.995 * _reach(s, t, z, w, db, dz, dw)
+        step = _predict_and_correct(direction, s, t, z, w, tau)
+        if step is None:
+            break
+        reach, db, dnu, dz, dw = step
 
         s, t = s + reach * db, t - reach * db
         z, w, nu = z + reach * dz, w + reach * dw, nu + reach * dnu
@@ -87,6 +85,21 @@ def interior_point(K, Q, y, lo, hi, *, tol=1e-12, max_steps=80):
         s, t = np.where(s < t, s, hi - lo - t), np.where(s < t, hi - lo - s, t)
     at_lo, at_hi = unit * s < z, unit * t < w
     return np.where(at_lo, lo, np.where(at_hi, hi, beta)), nu, steps
+
+
+def _predict_and_correct(direction, s, t, z, w, tau):
+    """(reach, db, dnu, dz, dw), or None: badly scaled data leave no number to go on with."""
+    try:
+        db, _, dz, dw = direction(s * z, t * w)
+        reach = _reach(s, t, z, w, db, dz, dw)
+        ahead = (s + reach * db) @ (z + reach * dz) + (t - reach * db) @ (w + reach * dw)
+        aim = tau * (ahead / (2 * s.size * tau)) ** 3
+        db, dnu, dz, dw = direction(s * z + db * dz - aim, t * w - db * dw - aim)
+    except linalg.LinAlgError:
+        return None
+    if not all(np.isfinite(d).all() for d in (db, dnu, dz, dw)):
+        return None
+    return 0.995 * _reach(s, t, z, w, db, dz, dw), db, dnu, dz, dw
 
 
 class _Direction:

@@ -21,16 +21,21 @@ d_i = min(α_i, C_i − α_i), D = diag d; the smallest move in the metric D⁻�
 
 so it stays in the box if rᵀ(PᵀD²P)⁻¹r ≤ 1, and coordinates at a bound stay there exactly.
 Otherwise β is projected onto {Pᵀβ = 0} ∩ box, a problem in as many unknowns as there are features.
+
+**Convexity.**  All of this holds if βᵀKβ ≥ 0 wherever Pᵀβ = 0.  A β with clearly negative βᵀKβ is a
+proof of the contrary: then there is nothing to certify, and `certify` raises.
 """
 
 import numpy as np
 from scipy import linalg
 
 from kernelbook.certificates import Certificate
+from kernelbook.solvers.svm_convexity import INDEFINITE
 
 __all__ = ["certify", "constraint_residual", "repair", "violation"]
 
-ROUNDING = 8 * np.finfo(float).eps
+EPS = np.finfo(float).eps
+ROUNDING = 8 * EPS
 
 
 def violation(beta, v, lo, hi):
@@ -132,17 +137,34 @@ def _project(Q, beta, lo, hi, max_steps=100):
     return near
 
 
-def certify(h, P, y, C, beta, lam):
-    """Certificate of f = h + Pλ, h = Kβ, where Pᵀβ = 0 up to rounding."""
+def certify(h, P, y, C, beta, lam, size=None):
+    """Certificate of f = h + Pλ, h = Kβ, where Pᵀβ = 0 up to rounding.
+
+    Parameters
+    ----------
+    size : float, optional
+        The largest |K_ij|.  With it, a βᵀKβ that is negative beyond rounding raises.
+    """
     f = h + P @ lam
     alpha, margin = y * beta, y * f
     short, over = np.maximum(1 - margin, 0.0), np.maximum(margin - 1, 0.0)
     gap = np.sum((C - alpha) * short + alpha * over)
-    primal = 0.5 * max(beta @ h, 0.0) + C @ short
+    energy = beta @ h
+    if size is not None and energy < -1e-6 * abs(y @ beta) - _energy_rounding(h, beta, size):
+        raise ValueError(f"{INDEFINITE}  (The solution has βᵀΦβ = {energy:.2g}.)")
+    primal = 0.5 * max(energy, 0.0) + C @ short
     lo, hi = np.minimum(0.0, y * C), np.maximum(0.0, y * C)
     return Certificate(
         primal=float(primal),
         dual=float(primal - gap),
         constraint=constraint_residual(P, beta),
         kkt=violation(beta, y - f, lo, hi),
+        gap=float(gap),
     )
+
+
+def _energy_rounding(h, beta, size):
+    """How wrong βᵀh can be if the entries of K, up to `size`, are rounded."""
+    total = np.abs(beta).sum()
+    with np.errstate(over="ignore"):
+        return 64 * EPS * total * (size * total + np.abs(h).max(initial=0.0))

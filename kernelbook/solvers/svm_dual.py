@@ -31,6 +31,7 @@ from kernelbook.solvers.face import newton
 from kernelbook.solvers.interior import interior_point
 from kernelbook.solvers.smo import smo_box, smo_pairs
 from kernelbook.solvers.svm_certificate import certify, repair
+from kernelbook.solvers.svm_convexity import definiteness
 from kernelbook.solvers.svm_multipliers import choose_multipliers, separate
 from kernelbook.solvers.svm_problem import DualProblem, prepare
 
@@ -48,23 +49,38 @@ TINY = 300
 FAR = 1e4
 """Multipliers beyond this are brought back: rounding of f = Kβ + Qν grows with them."""
 
+PATIENCE = 2
+"""Candidates in a row, after interior points, that may fail to improve on the best one."""
+
 EXACT = 1e-9
 """The violation, beyond what rounding explains, above which a small problem goes on."""
 
 
 @dataclass(frozen=True)
 class SVMSolution:
-    """β, λ, the rank of P, the number of steps, and the certificate."""
+    """β, λ, the rank of P, the number of steps, the certificate, and h = Φβ on the sample."""
 
     beta: np.ndarray
     coef: np.ndarray
     rank: int
     n_iter: int
     certificate: Certificate
+    h: np.ndarray
 
 
 def solve_svm(
-    gram, P, y, C, *, tol=1e-3, gap_tol=None, max_iter=-1, kind="pd", overwrite=False, verbose=0
+    gram,
+    P,
+    y,
+    C,
+    *,
+    tol=1e-3,
+    gap_tol=None,
+    max_iter=-1,
+    kind="pd",
+    tilt=None,
+    overwrite=False,
+    verbose=0,
 ):
     """Solve one binary problem.
 
@@ -81,6 +97,10 @@ def solve_svm(
         Steps of all methods together; −1: as many as it takes, within reason.
     kind : {"pd", "cpd", "unknown"}
         What is known of the kernel; see `svm_problem`.
+    tilt : (m,) array, optional
+        g, where the kernel is Φ = gram + g1ᵀ + 1gᵀ and the constant is in the span of the
+        features: Φβ is then gram·β + (gᵀβ)1.  Points far from the origin have a linear kernel of
+        this form, whose entries would be all rounding error; see `estimators._centring`.
     overwrite : bool
         Allow `gram` to be destroyed; saves a copy when there are several features.
 
@@ -89,13 +109,16 @@ def solve_svm(
     SVMSolution
         The best candidate; whether it is good enough is for the caller to say, by `certificate`.
     """
-    if not np.isfinite(max(gram.max(initial=0.0), -gram.min(initial=0.0))):  # no m×m mask
+    size = max(gram.max(initial=0.0), -gram.min(initial=0.0))  # no m×m mask
+    if not np.isfinite(size):
         raise ValueError("the kernel matrix has entries that are NaN or infinite.")
     span = feature_range(P)
+    if kind == "unknown":
+        kind = definiteness(gram, span.Q)
 
     def as_solution(beta, coef, h, steps):
-        certificate = certify(h, P, y, C, beta, coef)
-        return SVMSolution(beta, coef, span.rank, max(1, steps), certificate)
+        certificate = certify(h, P, y, C, beta, coef, size)
+        return SVMSolution(beta, coef, span.rank, max(1, steps), certificate, h)
 
     nu = separate(span.Q, y, C)
     if nu is not None:
@@ -107,10 +130,13 @@ def solve_svm(
             return as_solution(zero, coef * ((1 + 1e-12) / min(margin, 1.0)), zero, 0)
 
     problem = prepare(gram, span.Q, y, C, kind=kind, overwrite=overwrite)
-    best = None
+    best, idle, last_resort = None, 0, False
     for b, nu, steps, method in _candidates(problem, max_iter):
         h = problem.kernel_part(b)
         guess = nu if problem.shift is None else nu - problem.shift.T @ b
+        if tilt is not None:
+            level = tilt @ (b / problem.unit)
+            h, guess = h + level, guess - level * problem.Q.sum(axis=0)
         where = bounds_reached(y * b, np.abs(problem.hi + problem.lo))
         chosen = choose_multipliers(h, problem.Q, y, problem.weight, *where, guess)
         coef = span.T @ (span.Q.T @ (problem.Q @ chosen))
@@ -122,11 +148,17 @@ def solve_svm(
                 f"gap {proof.relative_gap:.1e} relative, "
                 f"{np.count_nonzero(b)} of {b.size} samples support"
             )
+        better = best is None or proof.kkt < 0.9 * best.certificate.kkt
+        idle, last_resort = 0 if better else idle + 1, last_resort or method == "interior"
         best = solution if best is None else min(best, solution, key=lambda s: _rank(s, tol))
         # After the interior-point method there is little that SMO could add.
         exact = y.size <= SMALL and method != "interior"
         goal = min(tol, _floor(problem, b)) if exact else tol
         if proof.kkt <= goal and (gap_tol is None or proof.relative_gap <= gap_tol):
+            break
+        # What interior points leave is rounding, as a rule: two more attempts, each of four times
+        # the length of the one before, and no more.
+        if last_resort and idle >= PATIENCE:
             break
     return best
 

@@ -127,7 +127,10 @@ def _nearest(G, g, length, prune=True):
     size[size == 0] = 1.0
     G, g = G / size[:, None], g / size
     E = np.vstack([G.T, g])
-    u, _ = nnls(E, np.eye(len(E))[-1], maxiter=30 * E.shape[1])
+    try:
+        u, _ = nnls(E, np.eye(len(E))[-1], maxiter=30 * E.shape[1])
+    except RuntimeError:  # too many steps: it turns in circles, by rounding
+        return None
     rest = 1.0 - g @ u
     if rest <= 1e-13:
         return None

@@ -97,7 +97,8 @@ class SVMPath:
         beta, lam = self(C)
         top = self._y * self._w * C
         beta = repair(feature_range(self._P).Q, beta, np.minimum(top, 0.0), np.maximum(top, 0.0))
-        return certify(self._gram @ beta, self._P, self._y, C * self._w, beta, lam)
+        size = max(self._gram.max(), -self._gram.min())
+        return certify(self._gram @ beta, self._P, self._y, C * self._w, beta, lam, size)
 
     def __repr__(self):
         return (

@@ -23,23 +23,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-__all__ = [
-    "INDEFINITE",
-    "DualProblem",
-    "constant_first",
-    "is_definite",
-    "prepare",
-    "require_symmetric",
-]
+from kernelbook.solvers.svm_convexity import INDEFINITE, definiteness, is_definite
+
+__all__ = ["INDEFINITE", "DualProblem", "constant_first", "is_definite", "prepare"]
 
 BLOCK = 256
-CHECKED = 1000
-ROUNDED = 1e-5
-INDEFINITE = (
-    "the kernel matrix is not positive semidefinite, not even on the coefficients β with Pᵀβ = 0: "
-    "the problem is not convex.  Use a positive definite kernel, or one that is conditionally "
-    "positive definite with respect to the features."
-)
 HUGE_BOX = 1e15
 NO_KERNEL = 1e-30
 
@@ -81,14 +69,13 @@ def prepare(gram, Q, y, C, *, kind, overwrite):
     Parameters
     ----------
     kind : {"pd", "cpd", "unknown"}
-        Whether Φ is positive semidefinite, or only where Qᵀβ = 0; "unknown" has it checked.
+        Whether Φ is positive semidefinite, or only where Qᵀβ = 0; "unknown" has it tested
+        (`svm_convexity`).
     overwrite : bool
         Whether `gram` may be destroyed.
     """
-    check = kind == "unknown"
-    if check:
-        require_symmetric(gram)
-        kind = "pd" if is_definite(gram) else "cpd"
+    if kind == "unknown":
+        kind = definiteness(gram, Q)
     Q, has_constant = constant_first(Q)
     m, r = Q.shape
     free = Q[:, 1:] if has_constant else Q
@@ -106,8 +93,6 @@ def prepare(gram, Q, y, C, *, kind, overwrite):
     if project:
         shift = gram @ Q
         _add_low_rank(gram, -Q, shift - 0.5 * Q @ (Q.T @ shift))
-    if check and kind == "cpd" and not is_definite(gram):
-        raise ValueError(INDEFINITE)
     scale = gram.diagonal().max(initial=0.0) or 1.0
     rho = 0.0
     if penalize:
@@ -147,32 +132,3 @@ def _add_low_rank(K, A, B):
         rows = slice(i, i + BLOCK)
         K[rows] += A[rows] @ B.T
         K[rows] += B[rows] @ A.T
-
-
-def require_symmetric(gram):
-    """An error where gram and its transpose differ by more than rounding; nothing is copied."""
-    size = max(gram.max(initial=0.0), -gram.min(initial=0.0))
-    for i in range(0, len(gram), BLOCK):
-        rows = slice(i, i + BLOCK)
-        if np.abs(gram[rows, i:] - gram[i:, rows].T).max() > 1e-6 * size:
-            raise ValueError("the kernel matrix is not symmetric; it must be, in fit.")
-
-
-def is_definite(gram):
-    """Whether a principal submatrix of at most CHECKED rows is positive semidefinite.
-
-    Eigenvalues above −ROUNDED, in units of the largest entry, are forgiven: Gram matrices that
-    went through single precision have them.
-    """
-    rows = np.unique(np.linspace(0, len(gram) - 1, min(len(gram), CHECKED)).astype(np.intp))
-    part = gram[np.ix_(rows, rows)]
-    size = np.abs(part).max(initial=0.0)
-    if size == 0:
-        return True
-    part = part / size
-    part[np.diag_indices_from(part)] += ROUNDED
-    try:
-        linalg.cholesky(part, lower=True, overwrite_a=True, check_finite=False)
-    except linalg.LinAlgError:
-        return False
-    return True

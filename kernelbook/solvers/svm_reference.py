@@ -28,14 +28,14 @@ from scipy import linalg
 
 from kernelbook.features import feature_range
 from kernelbook.solvers.svm_certificate import certify, repair
+from kernelbook.solvers.svm_convexity import definiteness
 from kernelbook.solvers.svm_dual import SVMSolution
 from kernelbook.solvers.svm_multipliers import choose_multipliers
-from kernelbook.solvers.svm_problem import INDEFINITE, is_definite, require_symmetric
 
 __all__ = ["conditional_gram", "solve_reference"]
 
 
-def solve_reference(gram, P, y, C, *, kind="pd", max_iter=-1, verbose=0):
+def solve_reference(gram, P, y, C, *, kind="pd", tilt=None, max_iter=-1, verbose=0):
     """Solve one binary problem; parameters and result as in `svm_dual.solve_svm`."""
     cvxopt = _import_cvxopt()
     options = {
@@ -45,10 +45,8 @@ def solve_reference(gram, P, y, C, *, kind="pd", max_iter=-1, verbose=0):
     }
     span = feature_range(P)
     if kind == "unknown":
-        require_symmetric(gram)
+        definiteness(gram, span.Q)
     E, H = conditional_gram(gram, span.Q)
-    if kind == "unknown" and not is_definite(H):
-        raise ValueError(INDEFINITE)
     try:
         alpha, at_zero, at_C, steps = _quadratic_program(cvxopt, H, E, y, C, options)
         values, more = _linear_program(cvxopt, H, E, y, C, y * alpha, options)
@@ -58,12 +56,13 @@ def solve_reference(gram, P, y, C, *, kind="pd", max_iter=-1, verbose=0):
         ) from error
     lo, hi = np.minimum(0.0, y * C), np.maximum(0.0, y * C)
     beta = repair(span.Q, np.where(at_zero, 0.0, np.where(at_C, y * C, y * alpha)), lo, hi)
-    h = gram @ beta
+    h = gram @ beta if tilt is None else gram @ beta + tilt @ beta
     guess = span.Q.T @ (values - h)
     nu = choose_multipliers(h, span.Q, y, C, at_zero, at_C, guess)
     coef = span.T @ nu
-    certificate = certify(h, P, y, C, beta, coef)
-    return SVMSolution(beta, coef, span.rank, max(1, steps + more), certificate)
+    size = max(gram.max(initial=0.0), -gram.min(initial=0.0))
+    certificate = certify(h, P, y, C, beta, coef, size)
+    return SVMSolution(beta, coef, span.rank, max(1, steps + more), certificate, h)
 
 
 def conditional_gram(gram, Q):
@@ -95,9 +94,10 @@ def _quadratic_program(cvxopt, H, E, y, C, options):
     )
     alpha = np.clip(np.array(solution["x"]).ravel(), 0.0, C)
     z = np.array(solution["z"]).ravel()
-    scale = H.diagonal().max(initial=0.0) or 1.0
-    at_zero = scale * alpha < z[:m]
-    return alpha, at_zero, ~at_zero & (scale * (C - alpha) < z[m:]), solution["iterations"]
+    # A slack and its multiplier fight for a coordinate; the units make the two comparable.
+    unit = np.maximum(H.diagonal().max(initial=0.0), 1.0 / C)
+    at_zero = unit * alpha < z[:m]
+    return alpha, at_zero, ~at_zero & (unit * (C - alpha) < z[m:]), solution["iterations"]
 
 
 def _linear_program(cvxopt, H, E, y, C, c, options):

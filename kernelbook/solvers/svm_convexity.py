@@ -1,0 +1,95 @@
+"""Is the SVM-GB convex with this Gram matrix?  It is iff βᵀΦβ ≥ 0 wherever Pᵀβ = 0.
+
+A kernel that this library proves to be (conditionally) positive definite needs no test.  Of a
+matrix that somebody brings along, or of a function, nothing is known, and a solver that takes an
+indefinite matrix for a kernel stops at a stationary point of a problem without a minimum, where
+every optimality condition holds and nothing follows from them.  So the matrix is tested.
+
+With orthonormal features Q and M = I − QQᵀ the question is whether MΦM is positive semidefinite,
+and a Cholesky factorization of MΦM + εI answers it.  ε is what is forgiven: 10⁻⁵ of the largest
+entry, because Gram matrices that went through single precision have negative eigenvalues of that
+kind, and the rounding errors of the projection.
+
+The test costs m³/3 operations and a second m×m matrix, so with more than `CHECKED` samples it looks
+at a principal submatrix of that many, evenly spread, rows of MΦM: what it refuses is indefinite,
+but what passes need not be definite.  There the certificate has the last word: it refuses a
+solution with βᵀΦβ < 0 (`kernelbook.solvers.svm_certificate`).
+"""
+
+import numpy as np
+from scipy import linalg
+
+__all__ = ["CHECKED", "INDEFINITE", "definiteness", "is_definite", "require_symmetric"]
+
+BLOCK = 256
+CHECKED = 3000
+"""Up to this m the whole matrix is tested."""
+FORGIVEN = 1e-5
+INDEFINITE = (
+    "the kernel matrix is not positive semidefinite, not even on the coefficients β with Pᵀβ = 0: "
+    "the problem is not convex.  Use a positive definite kernel, or one that is conditionally "
+    "positive definite with respect to the features."
+)
+
+
+def definiteness(gram, Q):
+    """ "pd" if Φ passes for positive semidefinite, "cpd" if only MΦM does; otherwise an error.
+
+    Parameters
+    ----------
+    gram : (m, m) array;  Q : (m, r) array, orthonormal columns that span the features
+    """
+    require_symmetric(gram)
+    rows = _spread(len(gram))
+    part = gram[np.ix_(rows, rows)]
+    if Q.shape[1] == 0:
+        if not is_definite(part):
+            raise ValueError(INDEFINITE)
+        return "pd"
+    # In units of its size: a matrix near 1e300 times Q would overflow.
+    size = _largest(gram) or 1.0
+    S = gram @ (Q / size)
+    S -= 0.5 * Q @ (Q.T @ S)
+    projected = part / size
+    projected -= Q[rows] @ S[rows].T
+    projected -= S[rows] @ Q[rows].T
+    noise = 4 * np.finfo(float).eps * len(gram)
+    if not is_definite(projected, noise):
+        raise ValueError(INDEFINITE)
+    return "pd" if is_definite(part) else "cpd"
+
+
+def is_definite(gram, noise=0.0):
+    """Whether gram is positive semidefinite but for `FORGIVEN`, relative, and `noise`, absolute.
+
+    Of a matrix with more than CHECKED rows, a principal submatrix is tested.
+    """
+    rows = _spread(len(gram))
+    part = gram[np.ix_(rows, rows)]
+    size = _largest(part)
+    if size <= noise:
+        return True
+    part /= size
+    part[np.diag_indices_from(part)] += FORGIVEN + noise / size
+    try:
+        linalg.cholesky(part.T, lower=True, overwrite_a=True, check_finite=False)
+    except linalg.LinAlgError:
+        return False
+    return True
+
+
+def _spread(m):
+    return np.unique(np.linspace(0, m - 1, min(m, CHECKED)).astype(np.intp))
+
+
+def _largest(gram):
+    return max(gram.max(initial=0.0), -gram.min(initial=0.0))
+
+
+def require_symmetric(gram):
+    """An error where gram and its transpose differ by more than rounding; nothing is copied."""
+    size = _largest(gram)
+    for i in range(0, len(gram), BLOCK):
+        rows = slice(i, i + BLOCK)
+        if np.abs(gram[rows, i:] - gram[i:, rows].T).max() > 1e-6 * size:
+            raise ValueError("the kernel matrix is not symmetric; it must be, in fit.")
