@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+import sklearn
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -137,6 +138,45 @@ def test_precomputed_with_its_own_feature_matrix():
         model.predict(K)
 
 
+def test_score_takes_the_feature_matrix_too():
+    X, y = load_iris(return_X_y=True)
+    K, P = Gaussian(2.0)(X), Polynomials(1).fit_transform(X)
+    w = np.linspace(0, 1, 150)
+    model = SVMGBClassifier("precomputed").fit(K, y, P=P)
+    right = model.predict(K, P=P) == y
+    assert model.score(K, y, P=P) == right.mean()
+    assert model.score(K, y, sample_weight=w, P=P) == pytest.approx(np.average(right, weights=w))
+    with pytest.raises(ValueError, match="P="):
+        model.score(K, y)
+
+
+def test_feature_matrix_and_weights_are_routed_through_a_search():
+    X, y = xor(60)
+    K, P = Gaussian(1.5)(X), Polynomials(1).fit_transform(X)
+    w = np.random.default_rng(0).uniform(0.5, 2, size=60)
+    folds = StratifiedKFold(3)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = SVMGBClassifier("precomputed")
+        model = model.set_fit_request(P=True, sample_weight=True)
+        model = model.set_score_request(P=True, sample_weight=False)
+        search = GridSearchCV(model, {"C": [0.1, 10.0]}, cv=folds, refit=False)
+        search.fit(K, y, P=P, sample_weight=w)
+    by_hand = []
+    for train, test in folds.split(K, y):
+        fitted = SVMGBClassifier("precomputed", C=0.1)
+        fitted.fit(K[np.ix_(train, train)], y[train], w[train], P=P[train])
+        by_hand.append(fitted.score(K[np.ix_(test, train)], y[test], P=P[test]))
+    assert search.cv_results_["mean_test_score"][0] == pytest.approx(np.mean(by_hand))
+
+
+def test_what_was_fitted_does_not_change_with_the_parameters():
+    X, y = load_iris(return_X_y=True)
+    model = SVMGBClassifier(Gaussian(2.0), Polynomials(1)).fit(X, y)
+    before = model.decision_function(X)
+    model.set_params(multiclass="ovr", C=1e-3, features=None, class_weight="balanced")
+    np.testing.assert_array_equal(model.decision_function(X), before)
+
+
 def test_cvxopt_is_optional(monkeypatch):
     monkeypatch.setitem(sys.modules, "cvxopt", None)
     X, y = xor(30)
@@ -176,8 +216,14 @@ def test_later_changes_do_not_reach_a_fitted_model():
         ({"multiclass": "all"}, ValueError, "multiclass='all'"),
         ({"max_iter": 0}, ValueError, "max_iter=0"),
         ({"max_iter": 1.5}, ValueError, "max_iter"),
+        ({"max_iter": True}, ValueError, r"max_iter=True .* or -1"),
+        ({"max_iter": -1.0}, ValueError, r"max_iter=-1.0"),
+        ({"C": 5e-324}, ValueError, r"C=5e-324 .* 2e-308 at least"),
+        ({"class_weight": {0: 0, 1: 1}}, ValueError, r"class_weight=.* class 0 the weight 0"),
+        ({"class_weight": {0: 1, 1: -2}}, ValueError, r"class_weight=.* class 1 the weight -2"),
         ({"features": "linear"}, ValueError, "features"),
         ({"kernel": "rbf"}, TypeError, "kernel"),
+        ({"kernel": Gaussian}, TypeError, r"Gaussian is a class"),
         ({"class_weight": "even"}, ValueError, "class_weight"),
         ({"features": lambda X: np.ones((len(X), 41))}, ValueError, "41 free features"),
     ],
@@ -186,3 +232,25 @@ def test_errors_name_the_argument(parameters, error, match):
     X, y = xor(40)
     with pytest.raises(error, match=match):
         SVMGBClassifier(**parameters).fit(X, y)
+
+
+def test_errors_about_a_gram_matrix_and_its_features():
+    X, y = xor(40)
+    K = Gaussian(1.0)(X)
+    with pytest.raises(TypeError, match=r"P='constant'.*features='constant'"):
+        SVMGBClassifier("precomputed").fit(K, y, P="constant")
+    with pytest.raises(ValueError, match="square"):
+        SVMGBClassifier("precomputed").fit(K[:, :39], y)
+
+
+@pytest.mark.parametrize("weight", [None, "of one class"])
+def test_one_class_is_refused_in_one_wording(weight):
+    X, y = xor(20)
+    w = None if weight is None else (y == 1).astype(float)
+    for labels, rows in (
+        (y, y == 1),
+        (y, np.flatnonzero(y == 1)[:1]),
+        (np.array(["a"] * 20), y < 2),
+    ):
+        with pytest.raises(ValueError, match=r"y has one class only, \[(1|'a')\]; a classifier"):
+            SVMGBClassifier().fit(X[rows], labels[rows], None if w is None else w[rows])

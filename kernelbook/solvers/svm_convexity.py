@@ -6,9 +6,9 @@ indefinite matrix for a kernel stops at a stationary point of a problem without 
 every optimality condition holds and nothing follows from them.  So the matrix is tested.
 
 With orthonormal features Q and M = I − QQᵀ the question is whether MΦM is positive semidefinite,
-and a Cholesky factorization of MΦM + εI answers it.  ε is what is forgiven: 10⁻⁵ of the largest
-entry, because Gram matrices that went through single precision have negative eigenvalues of that
-kind, and the rounding errors of the projection.
+and a Cholesky factorization of MΦM + εI answers it.  ε is what is forgiven: 10⁻⁵ of MΦM's largest
+entry, and what is left of Φ when it has gone through single precision, 1.2·10⁻⁷ of its largest
+entry for each entry, √m times as much for the whole.
 
 The test costs m³/3 operations and a second m×m matrix, so with more than `CHECKED` samples it looks
 at a principal submatrix of that many, evenly spread, rows of MΦM: what it refuses is indefinite,
@@ -25,6 +25,7 @@ BLOCK = 256
 CHECKED = 3000
 """Up to this m the whole matrix is tested."""
 FORGIVEN = 1e-5
+SINGLE = float(np.finfo(np.float32).eps)
 INDEFINITE = (
     "the kernel matrix is not positive semidefinite, not even on the coefficients β with Pᵀβ = 0: "
     "the problem is not convex.  Use a positive definite kernel, or one that is conditionally "
@@ -53,7 +54,7 @@ def definiteness(gram, Q):
     projected = part / size
     projected -= Q[rows] @ S[rows].T
     projected -= S[rows] @ Q[rows].T
-    noise = 4 * np.finfo(float).eps * len(gram)
+    noise = SINGLE * np.sqrt(len(gram))
     if not is_definite(projected, noise):
         raise ValueError(INDEFINITE)
     return "pd" if is_definite(part) else "cpd"
