@@ -175,6 +175,11 @@ def as_features(features):
             f"features={features!r} is not known; pass 'constant', None, a scikit-learn "
             "transformer, or a function of X that returns an (m, ℓ) array."
         )
+    if isinstance(features, type):
+        raise TypeError(
+            f"features must be an instance, and {features.__name__} is a class: "
+            f"write features={features.__name__}(…)."
+        )
     if hasattr(features, "fit") and hasattr(features, "transform"):
         return clone(features)
     if callable(features):
@@ -240,9 +245,16 @@ def _column_names(P):
 def check_order(P, X, kernel) -> None:
     """Raise unless the features contain the polynomials that the kernel's `cpd_order` needs.
 
-    A kernel of order q is definite only on coefficients that annihilate the polynomials of degree
-    less than q; Pᵀc = 0 sees to that if they are in the span of the features.  Whether they are
-    is tried on the sample: P their feature matrix, X the points.
+    A kernel of order q is definite on coefficients that annihilate the polynomials of degree less
+    than q; Pᵀc = 0 sees to that if they are in the span of the features.  Whether they are is
+    tried on the sample: P their feature matrix, X the points.
+
+    For *every* set of features that contains them this is right; that it is necessary is not
+    true.  On the line, with φ = 1 + |x| as the only feature, −|x−z| = B(x, z) − |x| − |z| with the
+    positive definite B = |x| + |z| − |x−z|, and where Σ c_i (1 + |x_i|) = 0 this gives
+    cᵀΦc = cᵀBc + 2(Σ c_i)² ≥ 0, without the constant.  Such luck needs a proof of its own, so we
+    ask for the polynomials; who has the proof passes the Gram matrix (kernel="precomputed"),
+    which G-RLS then tries on Pᵀc = 0 itself.
     """
     if kernel.cpd_order == 0:
         return
@@ -265,7 +277,8 @@ def check_order(P, X, kernel) -> None:
         remedy = f"Polynomials({degree})" if degree else "'constant'"
         raise ValueError(
             f"{needs}, and {needed.get_feature_names_out()[worst]} is no combination of yours on "
-            f"this sample.  Use features={remedy}, or add it to yours."
+            f"this sample.  Use features={remedy}, or add it to yours.  (Other features may do, "
+            "with a proof of their own: pass the Gram matrix, kernel='precomputed'.)"
         )
 
 
@@ -279,14 +292,30 @@ class FeatureRange:
         Orthonormal columns spanning the range of √D P, D = diag(weights).
     T : (ℓ, r) array
         √D P T = Q, so λ = Tν is the coefficient vector with √D Pλ = Qν.
+    values : (min(m, ℓ),) array
+        The singular values that decided, in units of the largest, in descending order.
     """
 
     Q: np.ndarray
     T: np.ndarray
+    values: np.ndarray
 
     @property
     def rank(self) -> int:
         return self.Q.shape[1]
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether rounding has decided the rank: the singular values fall into it without a gap.
+
+        Dependent features leave a gap, from 10⁻³, say, to rounding; the powers of a coordinate
+        that varies by one part in 10⁴ leave none: 1, 10⁻⁴, 10⁻⁸, 10⁻¹², and the next is lost.
+        """
+        r, s = self.rank, np.maximum(self.values, np.finfo(float).eps)
+        if not 1 < r < len(s) or s[r - 1] > 1e-4:
+            return False
+        falls = np.log(s[:-1] / s[1:])
+        return bool(falls[r - 1] < 1.5 * falls[: r - 1].max())
 
 
 def feature_range(P, weights=None, rtol=None) -> FeatureRange:
@@ -313,7 +342,7 @@ def feature_range(P, weights=None, rtol=None) -> FeatureRange:
     if weights is not None:
         scaled = scaled * np.sqrt(weights / weights.max())[:, None]
     if l == 0:
-        return FeatureRange(np.empty((m, 0)), np.empty((0, 0)))
+        return FeatureRange(np.empty((m, 0)), np.empty((0, 0)), np.empty(0))
     U, s, Vt = linalg.svd(scaled, full_matrices=False)
     rtol = max(m, l) * np.finfo(float).eps if rtol is None else rtol
     r = int(np.sum(s > rtol * s[0])) if s[0] > 0 else 0
@@ -321,4 +350,4 @@ def feature_range(P, weights=None, rtol=None) -> FeatureRange:
     T[absent] = 0.0  # exactly, not up to rounding: off the sample the feature may be large
     if weights is not None:
         T = T / np.sqrt(weights.max())
-    return FeatureRange(np.ascontiguousarray(U[:, :r]), T)
+    return FeatureRange(np.ascontiguousarray(U[:, :r]), T, s / (s[0] or 1.0))

@@ -206,3 +206,8 @@ def test_a_function_as_kernel_and_read_only_float32_points():
     space = ConditionalKernel(lambda X, Z: np.exp(X @ Z.T), LINEAR).fit(X)
     assert np.linalg.eigvalsh(space.K(X))[0] > -1e-10
     assert space.condition_ < 50
+
+
+def test_no_anchors_is_not_a_choice():
+    with pytest.raises(ValueError, match=r"anchors=None is not known; pass one of 'sample'"):
+        ConditionalKernel(Gaussian(1.0), anchors=None)

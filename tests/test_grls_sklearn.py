@@ -242,6 +242,33 @@ def test_metadata_routing():
         np.testing.assert_allclose(fitted.predict(Z), hand.predict(Z))
 
 
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_score_and_routing_take_given_features(learner):
+    G, P, y = Gaussian(2.0)(X), np.c_[np.ones(40), X], target(learner)
+    w = RNG.uniform(0.1, 2, size=40)
+    ours, plain = learner("precomputed").fit(G, y, P=P), learner(Gaussian(2.0), Polynomials(1))
+    plain.fit(X, y)
+    np.testing.assert_allclose(ours.score(G, y, w, P=P), plain.score(X, y, w), atol=1e-9)
+    folds = KFold(4, shuffle=True, random_state=0)
+    with config_context(enable_metadata_routing=True):
+        estimator = learner("precomputed").set_fit_request(P=True).set_score_request(P=True)
+        routed = cross_val_score(estimator, G, y, cv=folds, params={"P": P})
+    expected = cross_val_score(learner(Gaussian(2.0), Polynomials(1)), X, y, cv=folds)
+    np.testing.assert_allclose(routed, expected, atol=1e-7)
+
+
+def test_set_output_reaches_the_features():
+    """A transformer that answers with data frames is as good as one that answers with arrays."""
+    frame = pd.DataFrame(X, columns=list("uvw"))
+    for container in ("default", "pandas"):
+        ours = GRLSRegressor(Gaussian(2.0), Polynomials(1).set_output(transform=container))
+        pipe = make_pipeline(StandardScaler(), ours).set_output(transform=container)
+        got = pipe.fit(frame, Y).predict(frame)
+        assert isinstance(got, np.ndarray)
+        plain = make_pipeline(StandardScaler(), GRLSRegressor(Gaussian(2.0), Polynomials(1)))
+        np.testing.assert_allclose(got, plain.fit(X, Y).predict(X), atol=1e-10)
+
+
 def test_the_certificate_prints():
     text = str(GRLSClassifier().fit(X, LABELS).certificate_)
     for word in ("3 problems", "primal", "dual", "gap", "constraint", "kkt"):

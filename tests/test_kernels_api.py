@@ -15,6 +15,7 @@ import kernelbook.kernels
 from kernelbook.kernels import (
     FunctionKernel,
     Gaussian,
+    Kernel,
     Laplacian,
     Linear,
     Matern,
@@ -324,3 +325,66 @@ def test_as_kernel():
             as_kernel(wrong, 2)
     with pytest.raises(TypeError, match=r"Gaussian is a class: write kernel=Gaussian\("):
         as_kernel(Gaussian, 2)
+
+
+def test_functions_that_are_asymmetric_between_tiles_only():
+    """Rows 0–255 against the rest: each block on the diagonal is symmetric by itself."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(256, 1)) - 9, rng.normal(size=(44, 1)) + 9])
+
+    def tilted(A, B):
+        return np.exp(-((A - B.T) ** 2) / 100) * np.where((A > 0) & (B.T < 0), 2.0, 1.0)
+
+    for kernel in (FunctionKernel(tilted), Gaussian() + FunctionKernel(tilted)):
+        with pytest.raises(ValueError, match=r"is not symmetric.*\(K\(x, z\) \+ K\(z, x\)\) / 2"):
+            kernel(X)
+    mended = FunctionKernel(lambda A, B: (tilted(A, B) + tilted(B, A).T) / 2)
+    np.testing.assert_array_equal(mended(X), mended.function(X, X))
+
+
+def test_functions_that_look_at_other_rows():
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    for function in (
+        lambda A, B: A @ B.T * len(A),
+        lambda A, B: (A - A.mean(0)) @ (B - B.mean(0)).T,
+    ):
+        with pytest.raises(ValueError, match="looks at other rows"):
+            FunctionKernel(function)(X)
+
+
+def test_functions_of_two_rows_are_told_how_to_become_kernels():
+    X = np.random.default_rng(0).normal(size=(5, 2))
+    remedy = r"FunctionKernel\(lambda X, Z: np\.array\(\[\[f\(x, z\) for z in Z\] for x in X\]\)\)"
+
+    def dot(x, z):
+        return float(np.exp(-np.sum((x - z) ** 2)))
+
+    with pytest.raises(ValueError, match=remedy):
+        FunctionKernel(dot)(X)
+    with pytest.raises(ValueError, match="not aligned") as caught:
+        FunctionKernel(np.dot)(X)
+    assert "raised inside the kernel function" in caught.value.__notes__[0]
+    right = FunctionKernel(lambda X, Z: np.array([[dot(x, z) for z in Z] for x in X]))
+    np.testing.assert_allclose(right(X), Gaussian(1.0)(X))
+
+
+def test_the_widest_matern():
+    X = np.array([[0.0], [1e300]])
+    np.testing.assert_array_equal(Matern(1.7e308, np.inf)(X), np.ones((2, 2)))
+    width = 1.5e308
+    np.testing.assert_allclose(Matern(width, np.inf)([[0.0]], [[2.0**1000]]), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "proven"),
+    [
+        (Gaussian() + 2.0 * Linear(), True),
+        (Matern() * Polynomial(), True),
+        (FunctionKernel(np.add), False),
+        (Gaussian() + FunctionKernel(np.add), False),
+        (2.0 * (Gaussian() * FunctionKernel(np.add)), False),
+        (Kernel(), False),
+    ],
+)
+def test_whose_definiteness_is_a_theorem(kernel, proven):
+    assert kernel._proven == proven

@@ -75,7 +75,7 @@ class ConditionalKernel:
     """
 
     def __init__(self, kernel=None, features="constant", anchors="sample"):
-        if isinstance(anchors, str) and anchors not in CHOICES:
+        if anchors is None or (isinstance(anchors, str) and anchors not in CHOICES):
             raise ValueError(
                 f"anchors={anchors!r} is not known; pass one of {', '.join(map(repr, CHOICES))}, "
                 "or an array with one point a row, as many points as features."
@@ -280,6 +280,10 @@ class SpaceKernel(Kernel):
     @property
     def _thread_safe(self):
         return self.space.kernel_._thread_safe
+
+    @property
+    def _proven(self):
+        return self.space.kernel_._proven
 
     def _factors(self, X):
         space, E = self.space, self.space.cardinal(X)

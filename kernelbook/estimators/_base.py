@@ -9,9 +9,11 @@ feature matrix is passed beside it as `P`, in `fit` and in `predict`, unless the
 `None` or `"constant"`.
 """
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
@@ -19,6 +21,13 @@ from kernelbook.features import GivenFeatures, as_features, evaluate
 from kernelbook.kernels import Kernel, as_kernel
 
 __all__ = ["FreeFeatureEstimator", "Sample"]
+
+# What to start from when a search is to reach inside a parameter that has no inside.
+_REMEDIES = {
+    "kernel": "kernel=Gaussian(), for instance, whose width is kernel__width",
+    "features": "features=Polynomials(), for instance, whose degree is features__degree",
+    "basis": "an instance of a basis",
+}
 
 
 @dataclass
@@ -46,15 +55,57 @@ class FreeFeatureEstimator(BaseEstimator):
     def _precomputed(self):
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
-    def _accept_sparse(self):
-        return "csr" if self.__sklearn_tags__().input_tags.sparse else False
+    def set_params(self, **params):
+        """Set parameters by name, `kernel__width` reaching into the kernel; returns the learner."""
+        for name, inside, rest in (key.partition("__") for key in params):
+            value = params.get(name, getattr(self, name, None))
+            if inside and name in _REMEDIES and not hasattr(value, "set_params"):
+                raise ValueError(
+                    f"{name}__{rest}: {name}={value!r} has no parameters to set.  Start from one "
+                    f"that has: {_REMEDIES[name]}."
+                )
+        return super().set_params(**params)
+
+    @contextmanager
+    def _fresh(self):
+        """Inside, a fit: from nothing, and if it fails, leaving nothing half fitted behind."""
+        self._forget()
+        try:
+            yield
+        except BaseException:
+            self._forget()
+            raise
+
+    def _forget(self):
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+
+    def _rows(self, X, *y, **check_y):
+        """X and y, checked, in `fit`; without y, X as it must be after the `fit` that was."""
+        if y:
+            self._pairwise = self._precomputed
+            self._takes_sparse = self.__sklearn_tags__().input_tags.sparse
+        if sparse.issparse(X) and not self._takes_sparse:
+            which = "kernel" if hasattr(self, "kernel") else "basis"
+            raise TypeError(
+                f"Sparse data was passed, and {which}={getattr(self, which)!r} needs dense rows: "
+                "pass X.toarray(), or use Linear or Polynomial kernels, which take sparse rows."
+            )
+        options = {"dtype": np.float64, "accept_sparse": "csr" if self._takes_sparse else False}
+        if y:
+            return validate_data(self, X, *y, **options, **check_y)
+        if self._pairwise and np.ndim(X) == 2 and np.shape(X)[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {np.shape(X)[1]} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input: with kernel='precomputed', X is the "
+                "matrix Φ(x, x_i) with a column for each sample of the fit."
+            )
+        return validate_data(self, X, reset=False, **options)
 
     def _sample(self, X, y, sample_weight=None, P=None, **check_y) -> Sample:
         """Validate, drop absent rows, fit `kernel_` and `features_`, evaluate P."""
         raw = X
-        X, y = validate_data(
-            self, X, y, dtype=np.float64, accept_sparse=self._accept_sparse(), **check_y
-        )
+        X, y = self._rows(X, y, **check_y)
         m = X.shape[0]
         if self._precomputed and X.shape[1] != m:
             raise ValueError(
@@ -123,14 +174,12 @@ class FreeFeatureEstimator(BaseEstimator):
         """f(X) = K(X, centres) dual_coef + P(X) coef."""
         check_is_fitted(self)
         raw = X
-        X = validate_data(
-            self, X, reset=False, dtype=np.float64, accept_sparse=self._accept_sparse()
-        )
+        X = self._rows(X)
         given = raw if hasattr(raw, "iloc") else X
         return self._kernel_part(X, dual_coef) + self._features_at(given, P) @ coef
 
     def _kernel_part(self, X, dual_coef):
-        if self._precomputed:
+        if self._pairwise:
             return X[:, self._columns] @ dual_coef
         return self.kernel_.matvec(X, self._centers, dual_coef)
 

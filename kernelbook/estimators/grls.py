@@ -20,13 +20,16 @@ import warnings
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from kernelbook.certificates import Certificate
 from kernelbook.estimators._base import FreeFeatureEstimator, Sample
 from kernelbook.estimators._grls_checks import (
     check_number,
+    doubts_about_rank,
+    rounding_of,
     symmetric_copy,
     total,
 )
@@ -42,7 +45,8 @@ _PARAMETERS = """
     ----------
     kernel : Kernel, callable, "precomputed" or None
         None is Gaussian(width=√d).  A conditionally positive definite kernel of order q needs
-        the polynomials of degree < q in the span of the features.
+        the polynomials of degree < q in the span of the features (`features.check_order`).  That
+        a precomputed matrix, or a function, is definite where Pᵀc = 0 is tried on the sample.
     features : transformer, callable, "constant" or None
         The free features φ_p; see `kernelbook.features`.
     reg : float
@@ -89,19 +93,18 @@ class _GRLS(FreeFeatureEstimator):
 
     # ------------------------------------------------------------------------------ fitting
 
-    def _forget(self):
-        """A fit that fails must not leave half of it beside half of an earlier one."""
-        self.__dict__.pop("dual_coef_", None)
-
     def _fit_targets(self, sample: Sample, Y, reg, m):
         """Minimize for every column of Y and keep the fitted attributes; m includes absent rows."""
         check_number("reg", reg)
         check_number("tol", self.tol)
         method = self._method(sample)  # all of them dense, so far: one m×m array and its factor
-        system = System(self._own_gram(sample.X), sample.P, reg, sample.w, method)
-        solution = system.solve(Y.reshape(len(Y), -1))
+        gram = self._own_gram(sample.X)
+        self._remember(sample)
+        system = System(gram, sample.P, reg, sample.w, method, self._rounding(gram))
+        solution = system.solve(Y.reshape(len(Y), -1), self._predicted_at(sample))
 
         columns = Y.shape[1:]
+        self._doubts = doubts_about_rank(system.scaling.features, sample.P)
         self._kept = sample.kept
         self.dual_coef_ = np.zeros((m, *columns))
         self.dual_coef_[sample.kept] = solution.c.reshape(-1, *columns)
@@ -117,9 +120,8 @@ class _GRLS(FreeFeatureEstimator):
         self._deviation = deviation.reshape(columns)
         self.scale_ = scale.reshape(columns) if columns else float(scale[0])
         self._coef_cov = None if self._order() else system.coef_covariance()
-        self._remember(sample)
         # The factor is m×m: keep it only where it could not be computed again (see `_posterior`).
-        self._factored = system if self._precomputed else None
+        self._factored = system if self._pairwise else None
         self._refit = (sample.P, reg, sample.w, method)
 
     def _method(self, sample):
@@ -144,15 +146,32 @@ class _GRLS(FreeFeatureEstimator):
         return "nullspace"
 
     def _order(self):
-        return 0 if self._precomputed else self.kernel_.cpd_order
+        return 0 if self._pairwise else self.kernel_.cpd_order
+
+    def _rounding(self, gram):
+        """None where it is known that the kernel is definite; else how exact its matrix can be."""
+        proven = not self._pairwise and self.kernel_._proven
+        return None if proven else rounding_of(gram)
+
+    def _predicted_at(self, sample):
+        """The function of (c, λ) that gives f on the sample, by the arithmetic of `predict`."""
+
+        def evaluate(c, lam):
+            # The columns of a given Gram matrix, which `_kernel_part` picks, have been picked here.
+            kernel_part = sample.X @ c if self._pairwise else self._kernel_part(sample.X, c)
+            return kernel_part + sample.P @ lam
+
+        return evaluate
 
     def _own_gram(self, X):
         """The Gram matrix in memory that the solver may overwrite."""
         gram = self._gram(X)
-        return symmetric_copy(gram) if self._precomputed else gram
+        return symmetric_copy(gram) if self._pairwise else gram
 
     def _warned(self):
         """The learner, after a warning if it has not converged; to be called by `fit`."""
+        for doubt in self.__dict__.pop("_doubts"):
+            warnings.warn(doubt, UserWarning, stacklevel=3)
         certificate = self.certificate_
         if not certificate.kkt <= self.tol:
             warnings.warn(
@@ -173,10 +192,11 @@ class _GRLS(FreeFeatureEstimator):
                 "positive definite, so λ depends on its representative.  Predictions, and "
                 "predict(..., return_std=True), do not."
             )
-        if self._precomputed and not self._factored.semidefinite():
-            raise AttributeError(
-                "coef_cov_ is not defined: the precomputed matrix is not positive semidefinite."
-            )
+        if self._pairwise or not self.kernel_._proven:
+            if not self._posterior().semidefinite():
+                raise AttributeError(
+                    "coef_cov_ is not defined: the kernel matrix is not positive semidefinite."
+                )
         return np.multiply.outer(self.scale_, self._coef_cov)
 
     # --------------------------------------------------------------------------- evaluation
@@ -198,21 +218,36 @@ class _GRLS(FreeFeatureEstimator):
                 f"return_std needs scale_ = yᵀGy/(W − rank P), but W = {total(self._refit[2]):g} "
                 f"observations (the sum of the weights) do not exceed rank P = {self.rank_}."
             )
-        raw, sparse = X, self._accept_sparse()
-        X = validate_data(self, X, reset=False, dtype=np.float64, accept_sparse=sparse)
+        raw, X = X, self._rows(X)
         p = self._features_at(raw if hasattr(raw, "iloc") else X, P)
         system, diag = self._posterior(), self._diagonal(X, diag)
-        variance = np.empty(X.shape[0])
+        variance, rounding = np.empty((2, X.shape[0]))
         for i in range(0, X.shape[0], _BLOCK):
             rows = slice(i, i + _BLOCK)
-            variance[rows] = system.variance(diag[rows], self._kernel_block(X[rows]), p[rows])
-        return np.multiply.outer(np.sqrt(variance), self._deviation)
+            variance[rows], rounding[rows] = system.variance(
+                diag[rows], self._kernel_block(X[rows]), p[rows]
+            )
+        return np.multiply.outer(np.sqrt(self._bounded(variance, rounding)), self._deviation)
+
+    @staticmethod
+    def _bounded(variance, rounding):
+        """The variance where it is more than rounding; elsewhere a bound of it, and a warning."""
+        lost = variance < 10 * rounding
+        if lost.any():
+            warnings.warn(
+                f"the standard deviation at {lost.sum()} of {lost.size} points is below rounding, "
+                f"{np.sqrt(rounding[lost].max()):.1e}·√scale_; what is returned there is an upper "
+                "bound.  A larger reg makes it computable.",
+                UserWarning,
+                stacklevel=4,
+            )
+        return np.where(lost, variance + rounding, variance)
 
     def _kernel_block(self, X):
-        return X[:, self._columns] if self._precomputed else self.kernel_(X, self._centers)
+        return X[:, self._columns] if self._pairwise else self.kernel_(X, self._centers)
 
     def _diagonal(self, X, diag):
-        if not self._precomputed:
+        if not self._pairwise:
             if diag is not None:
                 raise ValueError("diag is taken only with kernel='precomputed'.")
             return self.kernel_.diag(X)
@@ -260,12 +295,12 @@ class GRLSRegressor(RegressorMixin, _GRLS):
         P : (m, ℓ) array, optional
             The feature matrix; only for kernel="precomputed".
         """
-        sample = self._numeric_sample(X, y, sample_weight, P)
-        self._fit_targets(sample, sample.y, self.reg, _num_samples(X))
+        with self._fresh():
+            sample = self._numeric_sample(X, y, sample_weight, P)
+            self._fit_targets(sample, sample.y, self.reg, _num_samples(X))
         return self._warned()
 
     def _numeric_sample(self, X, y, sample_weight, P):
-        self._forget()
         sample = self._sample(X, y, sample_weight, P, multi_output=True, y_numeric=True)
         sample.y = np.asarray(sample.y, dtype=np.float64)
         return sample
@@ -289,6 +324,10 @@ class GRLSRegressor(RegressorMixin, _GRLS):
         """
         values = self._values(X, P)
         return (values, self._std(X, P, diag)) if return_std else values
+
+    def score(self, X, y, sample_weight=None, P=None):
+        """R², the share of the variance of y that is explained; P as for `predict`."""
+        return r2_score(y, self.predict(X, P=P), sample_weight=sample_weight)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -323,12 +362,12 @@ class GRLSClassifier(ClassifierMixin, _GRLS):
         P : (m, ℓ) array, optional
             The feature matrix; only for kernel="precomputed".
         """
-        sample, targets = self._labelled_sample(X, y, sample_weight, P)
-        self._fit_targets(sample, targets, self.reg, _num_samples(X))
+        with self._fresh():
+            sample, targets = self._labelled_sample(X, y, sample_weight, P)
+            self._fit_targets(sample, targets, self.reg, _num_samples(X))
         return self._warned()
 
     def _labelled_sample(self, X, y, sample_weight, P):
-        self._forget()
         sample = self._sample(X, y, sample_weight, P)
         check_classification_targets(sample.y)
         self.classes_, index = np.unique(sample.y, return_inverse=True)
@@ -349,3 +388,7 @@ class GRLSClassifier(ClassifierMixin, _GRLS):
         """The label of the largest value of f."""
         f = self.decision_function(X, P)
         return self.classes_[(f > 0).astype(int) if f.ndim == 1 else f.argmax(axis=1)]
+
+    def score(self, X, y, sample_weight=None, P=None):
+        """The share of labels that are right; P as for `predict`."""
+        return accuracy_score(y, self.predict(X, P), sample_weight=sample_weight)

@@ -28,8 +28,8 @@ _CV_ATTRIBUTES = f"""
         The criteria for every reg of the grid, in descending order of reg.
     loo_errors_ : (m,) or (m, k) array
         y_i − f⁽⁻ⁱ⁾(x_i) at `reg_`: exactly what a refit without observation i, with mγ held,
-        would miss it by.  NaN for rows of zero weight, and where a combination of the features
-        vanishes on all samples but i: without i its coefficient is free.
+        would miss it by.  NaN for rows of zero weight, where a combination of the features
+        vanishes on all samples but i: without i its coefficient is free, and where they are noise.
 {_ATTRIBUTES}"""
 
 _CV_PARAMETERS = """
@@ -55,6 +55,8 @@ class RegPath:
     gcv : generalized cross-validation; NaN where W ≤ df
     df : effective degrees of freedom
     misclassification : share of observations misclassified when left out; None for regressors
+
+    All are NaN where reg is so small beside the rounding of the kernel matrix that they are noise.
     """
 
     reg: np.ndarray
@@ -76,7 +78,9 @@ class _ChoosesReg:
                 f"scoring={self.scoring!r} is not known; choose one of {self._criteria}."
             )
         self._method(sample)
-        spectrum = Spectrum(self._own_gram(sample.X), sample.P, sample.w)
+        gram = self._own_gram(sample.X)
+        spectrum = Spectrum(gram, sample.P, sample.w, self._rounding(gram))
+        del gram
         regs = spectrum.default_grid() if regs is None else regs
         # In units of y, whose own squares might overflow, or vanish and make all reg look alike.
         unit = power_of_two(np.abs(Y).max())
@@ -84,7 +88,7 @@ class _ChoosesReg:
         path = spectrum.path(columns, regs)
         del spectrum
         self._say_what_is_undefined(path.residuals[0, :, 0], sample)
-        criteria = self._criteria_of(path, columns, sample.w)
+        criteria = self._without_noise(self._criteria_of(path, columns, sample.w), path)
         best = self._best(criteria)
         self.reg_ = float(criteria.reg[best])
         with np.errstate(over="ignore"):
@@ -133,9 +137,34 @@ class _ChoosesReg:
     def _missed(self, left_out, Y, share):
         return None
 
+    def _without_noise(self, criteria, path):
+        """NaN, and a warning, for every reg at which rounding is all that is seen."""
+        noisy = path.noise > 1e-2
+        if not noisy.any():
+            return criteria
+        remedy = "regs=None takes a grid that stays above"
+        what_then = f"they are NaN there, and not chosen; {remedy}."
+        if noisy.all():
+            what_then = f"all are; the largest is taken, and loo_errors_ is NaN.  {remedy}."
+        warnings.warn(
+            f"{noisy.sum()} of {noisy.size} values of regs, from {path.reg[noisy].max():.1e} down, "
+            "are so small beside the rounding of the kernel matrix that leave-one-out, GCV and df "
+            f"are noise: {what_then}",
+            UserWarning,
+            stacklevel=4,
+        )
+        path.residuals[noisy] = np.nan
+        values = {name: value for name, value in vars(criteria).items() if value is not None}
+        del values["reg"]
+        return replace(
+            criteria, **{name: np.where(noisy, np.nan, value) for name, value in values.items()}
+        )
+
     def _best(self, path):
         criterion = getattr(path, self.scoring)
         finite = np.isfinite(criterion)
+        if np.isnan(path.loo).all():
+            return 0
         if not finite.any():
             raise ValueError(
                 f"scoring={self.scoring!r} is defined for no reg of the grid: the weights, which "
@@ -168,8 +197,9 @@ class GRLSRegressorCV(_ChoosesReg, GRLSRegressor):
 
     def fit(self, X, y, sample_weight=None, P=None):
         """Choose `reg_`, then fit; arguments as for `GRLSRegressor.fit`."""
-        sample = self._numeric_sample(X, y, sample_weight, P)
-        self._fit_best(sample, sample.y, _num_samples(X))
+        with self._fresh():
+            sample = self._numeric_sample(X, y, sample_weight, P)
+            self._fit_best(sample, sample.y, _num_samples(X))
         return self._warned()
 
 
@@ -199,8 +229,9 @@ class GRLSClassifierCV(_ChoosesReg, GRLSClassifier):
 
     def fit(self, X, y, sample_weight=None, P=None):
         """Choose `reg_`, then fit; arguments as for `GRLSClassifier.fit`."""
-        sample, targets = self._labelled_sample(X, y, sample_weight, P)
-        self._fit_best(sample, targets, _num_samples(X))
+        with self._fresh():
+            sample, targets = self._labelled_sample(X, y, sample_weight, P)
+            self._fit_best(sample, targets, _num_samples(X))
         return self._warned()
 
     def _missed(self, left_out, Y, share):

@@ -71,6 +71,10 @@ class _Pair(Kernel):
     def _thread_safe(self):
         return self.left._thread_safe and self.right._thread_safe
 
+    @property
+    def _proven(self):
+        return self.left._proven and self.right._proven
+
     def _fill(self, X, Z):
         left, right = self.left._fill(X, Z), self.right._fill(X, Z)
 
@@ -160,6 +164,10 @@ class Scaled(Kernel):
     @property
     def _thread_safe(self):
         return self.kernel._thread_safe
+
+    @property
+    def _proven(self):
+        return self.kernel._proven
 
     def _fill(self, X, Z):
         fill_kernel = self.kernel._fill(X, Z)

@@ -44,6 +44,7 @@ class Kernel:
     accepts_sparse = False
 
     _positive_diag = False  # K(x, x) > 0 for every x?
+    _proven = False  # is `cpd_order` a theorem?  Otherwise learners try it on the sample.
     _thread_safe = True  # may tiles be filled by several threads at once?
     _rules: ClassVar[dict] = {}  # parameter → function (name, value) that raises
 

@@ -15,8 +15,9 @@ class FunctionKernel(Kernel):
     """A kernel made of a function: K(X, Z) = function(X, Z).
 
     The function is called with two arrays of rows, often with parts of your data only, and from
-    one thread at a time.  Its value at (x, z) must not depend on the other rows.  Nobody checks
-    that it is positive definite: that is your promise, with `cpd_order`.
+    one thread at a time.  Its value at (x, z) must not depend on the other rows.  A Gram matrix
+    is refused where it is not symmetric to eight digits.  That the function is positive definite
+    is your promise, with `cpd_order`; learners try it on the sample.
 
     Parameters
     ----------
@@ -40,23 +41,42 @@ class FunctionKernel(Kernel):
     def _fill(self, X, Z):
         def fill(rows, cols, out):
             out[...] = self._block(X[rows], Z[cols])
-            if X is Z and rows == cols:
-                asymmetry = np.abs(out - out.T).max()
-                if asymmetry > 1e-8 * np.abs(out).max():
-                    raise ValueError(
-                        f"{self!r} is not symmetric: K(x, z) and K(z, x) differ by {asymmetry:.3g}."
-                        f" Correct the function, or use (K(x, z) + K(z, x)) / 2."
-                    )
+            if X is Z:
+                self._check_symmetry(X, rows, cols, out)
 
         return fill
 
-    def _block(self, X, Z):
-        block = np.asarray(self.function(X, Z))
-        if block.shape != (len(X), len(Z)):
+    def _check_symmetry(self, X, rows, cols, out):
+        """Only half of a Gram matrix is kept: both halves must say the same, and its diagonal."""
+        if rows == cols:
+            mirrored = out.T
+            self._require_equal(out.diagonal(), self._diag(X[rows]), "looks at other rows: K(x, x)")
+        else:
+            mirrored = self._block(X[cols], X[rows]).T
+        self._require_equal(out, mirrored, "is not symmetric: K(x, z) − K(z, x)")
+
+    def _require_equal(self, block, other, fault):
+        difference = np.abs(block - other).max(initial=0.0)
+        if difference > 1e-8 * np.abs(block).max(initial=0.0):
             raise ValueError(
-                f"function returned shape {block.shape} for X of {len(X)} rows and Z of {len(Z)} "
-                f"rows; it must return a matrix of shape {(len(X), len(Z))}."
+                f"{self!r} {fault} varies by {difference:.3g}. Correct the function: a value may "
+                f"depend on its own two rows only, on both alike, as (K(x, z) + K(z, x)) / 2 does."
             )
+
+    def _block(self, X, Z):
+        shape = (len(X), len(Z))
+        contract = (
+            f"it is called with two arrays of rows, here {len(X)} and {len(Z)} of them, and must "
+            f"return a matrix of shape {shape}.  A function f of two single rows becomes one by "
+            f"FunctionKernel(lambda X, Z: np.array([[f(x, z) for z in Z] for x in X]))"
+        )
+        try:
+            block = np.asarray(self.function(X, Z))
+        except Exception as error:
+            error.add_note(f"This was raised inside the kernel function: {contract}.")
+            raise
+        if block.shape != shape:
+            raise ValueError(f"function returned shape {block.shape}: {contract}.")
         if block.dtype.kind not in "biuf":
             raise TypeError(f"function must return real numbers; got dtype {block.dtype}.")
         return block
@@ -84,8 +104,26 @@ def as_kernel(kernel, n_features):
         )
     if callable(kernel):
         return FunctionKernel(kernel)
+    hint = _NAMES_ELSEWHERE.get(kernel) if isinstance(kernel, str) else None
     raise TypeError(
-        f"kernel must be None, a kernel such as Gaussian(width=1.0), or a function (X, Z) → "
-        f"matrix; got {kernel!r}. The kernels are in kernelbook.kernels: Gaussian, Laplacian, "
-        f"Matern, Linear, Polynomial, Polyharmonic, ThinPlate, Multiquadric."
+        f"kernel must be None, a kernel such as Gaussian(width=1.0), a function (X, Z) → "
+        f"matrix, or (for a learner) 'precomputed'; got {kernel!r}"
+        + (f", which is {hint} here. " if hint else ". ")
+        + "The kernels are in kernelbook.kernels: Gaussian, Laplacian, Matern, Linear, "
+        "Polynomial, Polyharmonic, ThinPlate, Multiquadric."
     )
+
+
+_NAMES_ELSEWHERE = {
+    "rbf": "Gaussian(width=1/√gamma)",
+    "gaussian": "Gaussian(width=1/epsilon)",
+    "linear": "Linear()",
+    "poly": "Polynomial(degree, offset=coef0)",
+    "polynomial": "Polynomial(degree, offset=coef0)",
+    "laplacian": "Laplacian(width)",
+    "thin_plate_spline": "ThinPlate()",
+    "multiquadric": "Multiquadric(width=1/epsilon)",
+    "cubic": "Polyharmonic(3)",
+    "quintic": "Polyharmonic(5)",
+    "sigmoid": "no kernel: tanh is not positive definite",
+}

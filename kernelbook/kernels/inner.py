@@ -25,6 +25,7 @@ class Linear(Kernel):
     """K(x, z) = x·z."""
 
     accepts_sparse = True
+    _proven = True
 
     def _fill(self, X, Z):
         def fill(rows, cols, out):
@@ -57,6 +58,7 @@ class Polynomial(Kernel):
     """
 
     accepts_sparse = True
+    _proven = True
     _rules: ClassVar[dict] = {"degree": _checks.positive_integer, "offset": _checks.non_negative}
 
     def __init__(self, degree=3, offset=1.0):

@@ -45,6 +45,7 @@ class _Radial(Kernel):
 
     strictly_pd = True
     _positive_diag = True
+    _proven = True
     _at_zero = 1.0
 
     def _fill(self, X, Z):
@@ -165,14 +166,17 @@ class Matern(_Radial):
         self.nu = nu
 
     def _fill(self, X, Z):
-        if self.nu == np.inf:
+        if self.nu == np.inf and sqrt(2.0) * float(self.width) < np.inf:
             return Gaussian(sqrt(2.0) * float(self.width))._fill(X, Z)
         return super()._fill(X, Z)
 
     def _profile(self, r):
         nu, width = float(self.nu), float(self.width)
         rate = sqrt(2.0 * nu) / width
-        if nu == 0.5:
+        if nu == np.inf:  # only for widths so large that √2·width overflows
+            r /= sqrt(2.0)
+            _profiles.gaussian(r, width)
+        elif nu == 0.5:
             _profiles.exponential(r, 1.0 / width)
         elif nu == 1.5:
             _profiles.matern(r, rate, 1.0, 0.0)

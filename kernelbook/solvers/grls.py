@@ -27,7 +27,9 @@ features leave of it (Frisch–Waugh), y is replaced by that remainder before th
 the gap is the mean square of the residual of (2), never negative, and known to high *relative*
 accuracy.  p is quadratic, so it also bounds (1/W) Σ w_i (f_i − f*_i)²: the root of the gap is a
 bound on how far the fitted values are from the exact ones, in the mean.  `kkt` is that root in
-units of y (of what the features leave of y, plus 10⁻⁴ of y itself).
+units of y (of what the features leave of y, plus 10⁻⁴ of y itself).  The f of a certificate is
+computed as predictions will be: with `solve(Y, evaluate)` from c and λ by `evaluate`, and not from
+the Gram matrix, whose rounding a kernel far from the origin does not share with its products.
 
 **Ill-conditioned systems** are refined: the residual of (2), computed with the coefficients as
 they will be used, is solved for once more, as long as it shrinks.  Where ρ is lost in the
@@ -36,6 +38,13 @@ refinement does what it can.  What it achieved is in the certificate.
 
 **γ = 0** asks for the interpolant of least seminorm, the limit γ → 0.  It exists for every y iff
 Φ is definite on ker Pᵀ; otherwise this is an error.
+
+**No kernel?**  Φ + ρI may be definite where Φ is not, if ρ is large; then (2) has a solution, which
+minimizes nothing.  So a matrix that nobody vouches for is tried on ker Pᵀ by itself.
+
+**Rounding.**  The posterior variance k(x,x) − … is a difference that may be far smaller than its
+terms.  With f(x) = aᵀy, an error E in Φ moves it by aᵀEa, errors in k by 2aᵀδk; `variance` returns
+what that amounts to for ‖E‖ = ε‖Φ‖, beside the variance itself.
 
 References
 ----------
@@ -56,6 +65,7 @@ from kernelbook.solvers.grls_factor import (
     SchurFactor,
     TwoTriangles,
     project,
+    semidefinite_where,
 )
 
 __all__ = ["METHODS", "Scaling", "Solution", "System"]
@@ -106,8 +116,8 @@ class Scaling:
             self.root = np.sqrt(w * (m / w.sum()))[:, None]
             gram *= self.root
             gram *= self.root.T
-        features = feature_range(P, self.root[:, 0] ** 2)
-        self.Q, self.T = features.Q, features.T
+        self.features = feature_range(P, self.root[:, 0] ** 2)
+        self.Q, self.T = self.features.Q, self.features.T
         self.P = self.root * P
         self.gram = gram
         self.unit, self.norm = 1.0, self._norm()
@@ -145,18 +155,28 @@ class System:
     weights : (m,) array of positive numbers, optional
     method : {"auto", "cholesky", "nullspace"}
         "auto" tries Cholesky with Schur complement first, then the null space.
+    rounding : float, optional
+        Given where nobody vouches for Φ: how exact its entries are, relatively.  That Φ is positive
+        semidefinite on ker Pᵀ is then tried, for the price of a second factorization.
     """
 
-    def __init__(self, gram, P, reg, weights=None, method="auto"):
+    def __init__(self, gram, P, reg, weights=None, method="auto", rounding=None):
         m, reg = len(gram), float(reg)
         if not 0 <= m * reg < np.inf:
-            raise ValueError(f"reg={reg!r} must be a finite number ≥ 0.")
+            raise ValueError(
+                f"reg={reg!r} times the {m} samples must be a finite number ≥ 0; a reg above some "
+                "1e16 times the largest value of the kernel leaves the features alone anyway."
+            )
         # An interpolant does not depend on the weights, but scaling by them could ruin the factor.
         self.scaling = Scaling(gram, P, weights if reg > 0 else None, m * reg)
         self.rho = m * reg / self.scaling.unit
         # Rounding moves the eigenvalues of Φ by some ε‖Φ‖ (Frobenius norm).
         self.noise = _EPS * self.scaling.norm
         self.store = TwoTriangles(self.scaling.gram, 4 * self.noise)
+        self.jitter = 0.0
+        if rounding is not None and self.noise > 0:
+            if not semidefinite_where(self.store, self.scaling.Q, rounding * self.scaling.norm):
+                raise ValueError(self._not_semidefinite(method))
         self.factor = self._factor(method)
 
     @property
@@ -174,25 +194,33 @@ class System:
         for jitter in jitters:
             for kind in kinds:
                 try:
-                    return kind(self.store, self.scaling.Q, self.rho, jitter)
+                    factor = kind(self.store, self.scaling.Q, self.rho, jitter)
                 except NotPositiveDefinite:
                     continue
+                self.jitter = jitter
+                return factor
         if self.rho == 0:
             raise ValueError(
                 "reg=0 asks for interpolation, but the kernel matrix is singular to rounding "
                 "(duplicate points? a kernel that is too wide, or not strictly definite?): use "
                 "reg > 0."
             )
+        raise ValueError(self._not_semidefinite(method))
+
+    def _not_semidefinite(self, method):
         where = (
             "" if method == "cholesky" or not self.rank else " on the null space of the features"
         )
-        raise ValueError(
+        return (
             f"the kernel matrix is not positive semidefinite{where}: it is no kernel, or it is a "
             "conditionally positive definite one whose polynomials are not among the features."
         )
 
-    def solve(self, Y) -> Solution:
-        """The minimizer for each column of Y."""
+    def solve(self, Y, evaluate=None) -> Solution:
+        """The minimizer for each column of Y.
+
+        `evaluate(c, λ)` is f on the sample as it will be predicted; without it, Φc + Pλ.
+        """
         scaling, m = self.scaling, len(Y)
         y_unit = power_of_two(np.abs(Y).max(axis=0))
         target = scaling.root * (Y / y_unit)
@@ -218,6 +246,11 @@ class System:
                 for new, old in zip(trial, (U, lam, product, residual), strict=True)
             )
             unfinished = (after < 0.9 * before) & (after > enough)
+        c, coef = scaling.root * U * (y_unit / scaling.unit), lam * y_unit
+        if not (np.isfinite(c).all() and np.isfinite(coef).all()):
+            raise ValueError("the coefficients overflow: rescale y, or the kernel.")
+        if evaluate is not None:
+            residual = target - scaling.root * (evaluate(c, coef) / y_unit) - self.rho * U
         kkt = _norms(residual) / np.where(size > 0, size, 1.0)
 
         quadratic = np.sum(U * product, axis=0)
@@ -229,9 +262,6 @@ class System:
             )
         quadratic = np.maximum(quadratic, 0.0)
         loss = _norms(residual + self.rho * U) ** 2
-        c = scaling.root * U * (y_unit / scaling.unit)
-        if not (np.isfinite(c).all() and np.isfinite(lam * y_unit).all()):
-            raise ValueError("the coefficients overflow: rescale y, or the kernel.")
         with np.errstate(over="ignore"):
             primal = (loss + self.rho * quadratic) / m * y_unit * y_unit
             gap = _norms(residual) ** 2 / m * y_unit * y_unit
@@ -240,7 +270,7 @@ class System:
         constraint = _relative_constraint(scaling.P, U)
         return Solution(
             c=c,
-            lam=lam * y_unit,
+            lam=coef,
             energy=quadratic + self.rho * np.sum(U * U, axis=0),
             y_unit=y_unit,
             certificates=tuple(
@@ -255,7 +285,7 @@ class System:
         return U, lam, product, target - self.scaling.P @ lam - product - self.rho * U
 
     def variance(self, k_xx, k, p):
-        """The posterior variance of f(x) per unit of scale, a flat prior on λ.
+        """The posterior variance of f(x) per unit of scale, a flat prior on λ; and its rounding.
 
         Parameters
         ----------
@@ -267,8 +297,11 @@ class System:
             φ_p(x).
         """
         unit, root = self.scaling.unit, self.scaling.root
-        v = self.factor.variance(k_xx / unit, root * (k.T / unit), (p @ self.scaling.T).T)
-        return np.maximum(v, 0.0) * unit
+        k_xx, k = k_xx / unit, root * (k.T / unit)
+        v, a = self.factor.variance(k_xx, k, (p @ self.scaling.T).T)
+        rounding = 4 * _EPS * (np.abs(v) + np.abs(k_xx) + 2 * np.sum(np.abs(a * k), axis=0))
+        rounding += (4 * self.noise + self.jitter) * np.sum(a * a, axis=0)
+        return np.maximum(v, 0.0) * unit, rounding * unit
 
     def semidefinite(self):
         """Whether Φ is positive semidefinite to rounding, not only where Pᵀc = 0."""

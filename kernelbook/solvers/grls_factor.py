@@ -38,7 +38,14 @@ sections 5 and 6; Wahba, *Spline Models for Observational Data* (1990), section 
 import numpy as np
 from scipy.linalg import blas, lapack
 
-__all__ = ["NotPositiveDefinite", "NullSpaceFactor", "SchurFactor", "TwoTriangles", "project"]
+__all__ = [
+    "NotPositiveDefinite",
+    "NullSpaceFactor",
+    "SchurFactor",
+    "TwoTriangles",
+    "project",
+    "semidefinite_where",
+]
 
 _BLOCK = 256
 
@@ -93,6 +100,13 @@ class TwoTriangles:
                 A[i + _BLOCK :, rows] = A[rows, i + _BLOCK :].T
             np.fill_diagonal(A, self.diagonal)
             self._intact = True
+
+    def lower_norm(self):
+        """The Frobenius norm of what is in the lower triangle."""
+        A = self.square
+        strips = (np.tril(A[i:, i : i + _BLOCK], -1) for i in range(0, len(A), _BLOCK))
+        below = sum(np.linalg.norm(strip) ** 2 for strip in strips)
+        return float(np.sqrt(2 * below + np.linalg.norm(A.diagonal()) ** 2))
 
     def downdate(self, Q, V):
         """Subtract QVᵀ + VQᵀ from the lower triangle."""
@@ -155,10 +169,13 @@ class SchurFactor:
         return R_inverse @ R_inverse.T
 
     def variance(self, k_xx, k, q):
-        """Posterior variance of f(x), flat prior on ν; a column of k and of q for each x."""
+        """Posterior variance of f(x), flat prior on ν, and the weights a with f(x) = aᵀy.
+
+        A column of k and of q, and of a, for each x.
+        """
         z = self.store.forward(k)
         rest = _triangular(self._Rz, q, trans=1) - self._Qz.T @ z
-        return k_xx - _squares(z) + _squares(rest)
+        return k_xx - _squares(z) + _squares(rest), self.store.backward(z + self._Qz @ rest)
 
 
 class NullSpaceFactor:
@@ -169,15 +186,7 @@ class NullSpaceFactor:
 
     def __init__(self, store, Q, rho, jitter=0.0):
         self.store, self.Q, self.rho = store, Q, rho
-        store.restore()
-        m, r = Q.shape
-        self._V = store.times(Q) if r else Q
-        self._N = Q.T @ self._V
-        # On range Q the matrix is (τ + ρ)I.  τ is the mean eigenvalue on ker Qᵀ, so that it
-        # neither sets the condition number nor drowns in rounding.
-        size = np.abs(store.diagonal).max(initial=0.0) + np.linalg.norm(self._N)
-        tau = max((store.diagonal.sum() - np.trace(self._N)) / max(m - r, 1), 1e-8 * size)
-        store.downdate(Q, self._V - 0.5 * Q @ (self._N + tau * np.eye(r)))
+        self._V, self._N = _centre(store, Q)
         store.factor(rho + jitter)
 
     def _apply(self, Y):
@@ -195,10 +204,39 @@ class NullSpaceFactor:
         return self._N + self.rho * np.eye(len(self._N)) - self._V.T @ self._apply(self._V)
 
     def variance(self, k_xx, k, q):
-        """Posterior variance of f(x), flat prior on ν; a column of k and of q for each x."""
+        """As for `SchurFactor`."""
         z = self.store.forward(project(self.Q, k - self._V @ q))
         Nq = self._N @ q + self.rho * q
-        return k_xx - 2 * np.sum(q * (self.Q.T @ k), axis=0) + np.sum(q * Nq, axis=0) - _squares(z)
+        v = k_xx - 2 * np.sum(q * (self.Q.T @ k), axis=0) + np.sum(q * Nq, axis=0) - _squares(z)
+        return v, self.Q @ q + project(self.Q, self.store.backward(z))
+
+
+def semidefinite_where(store, Q, rounding):
+    """Whether Φ is positive semidefinite on ker Qᵀ, but for rounding.
+
+    What is let pass are eigenvalues above −`rounding` and above −10⁻⁸ of the norm of the projected
+    matrix: Cholesky factors exist once the matrix is lifted by as much.
+    """
+    _centre(store, Q)
+    try:
+        store.factor(1e-8 * store.lower_norm() + rounding)
+    except NotPositiveDefinite:
+        return False
+    return True
+
+
+def _centre(store, Q):
+    """Write MΦM + τQQᵀ into the lower triangle; returns ΦQ and QᵀΦQ."""
+    store.restore()
+    m, r = Q.shape
+    V = store.times(Q) if r else Q
+    N = Q.T @ V
+    # On range Q the matrix is (τ + ρ)I.  τ is the mean eigenvalue on ker Qᵀ, so that it
+    # neither sets the condition number nor drowns in rounding.
+    size = np.abs(store.diagonal).max(initial=0.0) + np.linalg.norm(N)
+    tau = max((store.diagonal.sum() - np.trace(N)) / max(m - r, 1), 1e-8 * size)
+    store.downdate(Q, V - 0.5 * Q @ (N + tau * np.eye(r)))
+    return V, N
 
 
 def _triangular(R, B, trans=0):

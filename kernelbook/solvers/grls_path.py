@@ -26,6 +26,9 @@ H_ii is linear in the weight that y_i carries,
 and for whole numbers w this is exactly what the duplicated sample gives.  In the same spirit
 GCV = W Σ w_i (y_i − f_i)² / (W − df)², which is m‖c‖²/(tr G)² for unit weights.
 
+**Rounding.**  An error E in MΦM changes G by −GEG, and (GEG)_ii ≤ ‖E‖ G_ii/(Λ_min + ρ).  E is some
+ε‖Φ‖: where Λ_min + ρ comes near that, the residuals above are noise.
+
 References
 ----------
 Golub, Heath & Wahba, Technometrics 21 (1979); Wahba, *Spline Models for Observational Data* (1990),
@@ -59,12 +62,15 @@ class Path:
         Generalized cross-validation, the mean over the outputs; NaN where W ≤ df.
     df : (R,) array
         Effective degrees of freedom, tr ∂f/∂y.
+    noise : (R,) array
+        A bound, but for a small factor, of the relative error that rounding causes in G_ii.
     """
 
     reg: np.ndarray
     residuals: np.ndarray
     gcv: np.ndarray
     df: np.ndarray
+    noise: np.ndarray
 
 
 class Spectrum:
@@ -77,9 +83,11 @@ class Spectrum:
         needs room for two more such arrays.
     P : (m, ℓ) array
     weights : (m,) array of positive numbers, optional
+    rounding : float, optional
+        As for `grls.System`.
     """
 
-    def __init__(self, gram, P, weights=None):
+    def __init__(self, gram, P, weights=None, rounding=None):
         m = len(gram)
         self.weights = np.ones(m) if weights is None else weights
         scaling = Scaling(gram, P, weights)
@@ -94,7 +102,10 @@ class Spectrum:
         if info:
             raise ArithmeticError("LAPACK's dsyevd did not converge.")
         self.values, self.vectors = values[: m - r], vectors[:, : m - r]
-        if np.any(self.values < -1e-8 * tau):
+        slack = 1e-8 * tau
+        if rounding is not None:
+            slack = 1e-8 * np.linalg.norm(self.values) + rounding * scaling.norm
+        if np.any(self.values < -slack):
             raise ValueError(
                 "the kernel matrix is not positive semidefinite on the null space of the features: "
                 "it is no kernel, or it is a conditionally positive definite one whose "
@@ -137,15 +148,17 @@ class Spectrum:
 
         rest_influence, outside = self._rows(shrink)
         share = (np.minimum(w, 1.0) / w)[:, None]
-        denominator = 1.0 - share * (1.0 - rest_influence)
+        denominator = (1.0 - share) + share * rest_influence  # 1 − sH_ii, without cancellation
         # A row of V whose squared length is this small is a zero row and its rounding.
         denominator[(share[:, 0] == 1.0) & (outside < 1e-16)] = np.nan
         residuals = scaled / scaling.root[:, :, None] / denominator[:, :, None]
 
         df = self.rank + np.sum(self.values[:, None] / (self.values[:, None] + rho), axis=0)
-        square = np.einsum("irk,irk->r", scaled, scaled) / k
-        free = np.where(W > df, W - df, np.nan)
-        return Path(reg, residuals.transpose(1, 0, 2), (W / free) ** 2 * square / m, df)
+        free = (W - m) + shrink.sum(axis=0)  # W − df, without cancellation
+        scaled /= np.where(free > 0, free, np.nan)[:, None]
+        gcv = W**2 * np.einsum("irk,irk->r", scaled, scaled) / (k * m)
+        noise = 8 * _EPS * scaling.norm / (self.values.min(initial=np.inf) + rho)
+        return Path(reg, residuals.transpose(1, 0, 2), gcv, df, noise)
 
     def _rows(self, shrink):
         """ρG_ii for every ρ, and the squared distance of each e_i from range Q."""

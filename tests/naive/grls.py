@@ -66,26 +66,8 @@ def exact_saddle(Phi, P, y, reg, digits=80):
     m, l = P.shape
     with localcontext() as context:
         context.prec = digits
-        n, Y = m + l, [Decimal(float(v)) for v in y]
-        rows = [[Decimal(0)] * (n + 1) for _ in range(n)]
-        for i in range(m):
-            for j in range(m):
-                rows[i][j] = Decimal(float(Phi[i, j]))
-            rows[i][i] += m * Decimal(float(reg))
-            for p in range(l):
-                rows[i][m + p] = rows[m + p][i] = Decimal(float(P[i, p]))
-            rows[i][n] = Y[i]
-        for k in range(n):
-            pivot = max(range(k, n), key=lambda i: abs(rows[i][k]))
-            rows[k], rows[pivot] = rows[pivot], rows[k]
-            for i in range(k + 1, n):
-                factor = rows[i][k] / rows[k][k]
-                if factor:
-                    rows[i] = [a - factor * b for a, b in zip(rows[i], rows[k], strict=True)]
-        x = [Decimal(0)] * n
-        for k in reversed(range(n)):
-            done = sum((rows[k][j] * x[j] for j in range(k + 1, n)), Decimal(0))
-            x[k] = (rows[k][n] - done) / rows[k][k]
+        Y = [Decimal(float(v)) for v in y]
+        x = _eliminate(_saddle_rows(Phi, P, m * Decimal(float(reg))), [*Y, *[Decimal(0)] * l])
         values = [
             sum((Decimal(float(Phi[i, j])) * x[j] for j in range(m)), Decimal(0))
             + sum((Decimal(float(P[i, p])) * x[m + p] for p in range(l)), Decimal(0))
@@ -95,3 +77,54 @@ def exact_saddle(Phi, P, y, reg, digits=80):
         minimum = Decimal(float(reg)) * sum((x[i] * Y[i] for i in range(m)), Decimal(0))
         as_float = [np.array([float(v) for v in part]) for part in (x[:m], x[m:], values)]
     return (*as_float, float(minimum))
+
+
+def exact_variance(Phi, P, reg, k_xx, k, p, digits=80):
+    """`variance` in decimal arithmetic."""
+    with localcontext() as context:
+        context.prec = digits
+        kp = [Decimal(float(v)) for v in (*k, *p)]
+        x = _eliminate(_saddle_rows(Phi, P, len(Phi) * Decimal(float(reg))), kp)
+        return float(Decimal(float(k_xx)) - sum(a * b for a, b in zip(kp, x, strict=True)))
+
+
+def exact_leave_one_out(Phi, P, y, reg, digits=80):
+    """`leave_one_out` in decimal arithmetic."""
+    m, out = len(y), np.empty(len(y))
+    with localcontext() as context:
+        context.prec = digits
+        rho = m * Decimal(float(reg))
+        for i in range(m):
+            rest = np.delete(np.arange(m), i)
+            right = [Decimal(float(v)) for v in (*y[rest], *np.zeros(P.shape[1]))]
+            x = _eliminate(_saddle_rows(Phi[np.ix_(rest, rest)], P[rest], rho), right)
+            terms = zip((*Phi[i, rest], *P[i]), x, strict=True)
+            out[i] = float(Decimal(float(y[i])) - sum(Decimal(float(a)) * b for a, b in terms))
+    return out
+
+
+def _saddle_rows(Phi, P, rho):
+    """The saddle matrix as rows of decimals."""
+    m, l = P.shape
+    rows = [[Decimal(float(v)) for v in (*Phi[i], *P[i])] for i in range(m)]
+    for i in range(m):
+        rows[i][i] += rho
+    return rows + [[Decimal(float(v)) for v in (*P[:, p], *np.zeros(l))] for p in range(l)]
+
+
+def _eliminate(rows, right):
+    """The solution of a linear system of decimals, by Gauss with pivots."""
+    n = len(rows)
+    rows = [[*row, b] for row, b in zip(rows, right, strict=True)]
+    for k in range(n):
+        pivot = max(range(k, n), key=lambda i: abs(rows[i][k]))
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        for i in range(k + 1, n):
+            factor = rows[i][k] / rows[k][k]
+            if factor:
+                rows[i] = [a - factor * b for a, b in zip(rows[i], rows[k], strict=True)]
+    x = [Decimal(0)] * n
+    for k in reversed(range(n)):
+        done = sum((rows[k][j] * x[j] for j in range(k + 1, n)), Decimal(0))
+        x[k] = (rows[k][n] - done) / rows[k][k]
+    return x
