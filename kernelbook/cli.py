@@ -3,6 +3,7 @@
 import click
 
 from kernelbook import __version__
+from kernelbook.course.commands import course
 
 __all__ = ["main"]
 
@@ -77,3 +78,6 @@ def experiment(name, quick, jobs, scheduler, output):
         raise click.ClickException("interrupted; the same command goes on from here.") from None
     resumed = f" ({done.resumed} cells from the journal)" if done.resumed else ""
     click.echo(f"{done.rows} rows in {done.table}{resumed}; provenance in {done.provenance}")
+
+
+main.add_command(course)

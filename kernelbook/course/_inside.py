@@ -15,6 +15,7 @@ never ends leaves the others alone, and the calls of one question cannot see tho
 import base64
 import json
 import os
+import re
 import resource
 import signal
 import sys
@@ -96,6 +97,31 @@ def out_of_time(signum, frame):
     raise TimeoutError("this took too long and was stopped")
 
 
+def without_magics(text):
+    """Plain Python: lines for Jupyter (%magic, !command, name?) do nothing here."""
+    lines = text.split("\n")
+    if lines[0].startswith("%%") and lines[0].split()[0] not in ("%%time", "%%timeit", "%%capture"):
+        return ""
+    magic = [
+        re.match(r"\s*[%!]", line[:200]) or re.search(r"\w\?\?? *$", line[-200:]) for line in lines
+    ]
+    return "\n".join(
+        re.sub(r"\S.*", "pass", line) if is_magic else line
+        for line, is_magic in zip(lines, magic, strict=True)
+    )
+
+
+def compiled(text, name):
+    """Code for exec.  Compiling, too, happens in here: hostile text can crash the compiler."""
+    try:
+        return compile(text, name, "exec")
+    except SyntaxError:
+        plain = without_magics(text)
+        if plain == text:
+            raise
+        return compile(plain, name, "exec")
+
+
 def run_cells(setup, cells, report, variant, seconds):
     """Run the cells in order; one that fails is reported, and the next one runs all the same."""
     names = {"__name__": "__main__", "__builtins__": __builtins__}
@@ -104,7 +130,7 @@ def run_cells(setup, cells, report, variant, seconds):
         try:
             signal.signal(signal.SIGALRM, out_of_time)
             signal.setitimer(signal.ITIMER_REAL, seconds)
-            exec(compile(source, f"cell {number}", "exec"), names)
+            exec(compiled(source, f"cell {number}"), names)
         except BaseException as error:
             report(variant=variant, cell=number, error=explain(error))
         finally:

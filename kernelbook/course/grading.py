@@ -8,10 +8,11 @@ import json
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
 from kernelbook.course.assignment import Assignment, Case
 from kernelbook.course.sandbox import HOW, Limits, Outcome, Sandbox, SandboxMissing, why_not
-from kernelbook.course.submission import Submission, code
+from kernelbook.course.submission import Submission, code, read
 from kernelbook.course.values import Refused, decode, encode
 
 __all__ = ["Grader", "Result", "Verdict"]
@@ -70,7 +71,8 @@ class Grader:
         self.assignment = assignment
         # At the limit a whole submission ends; one question that hangs must not reach it.
         each = assignment.seconds
-        self.limits = limits or Limits(seconds=each, total=max(20.0, 4 * each))
+        total = assignment.total or max(20.0, 4 * each)
+        self.limits = limits or Limits(seconds=each, total=total)
         self.cases: dict[str, list[Case]] = {
             q.name: q.draw(f"{secret}/{assignment.name}") for q in assignment.questions
         }
@@ -111,10 +113,10 @@ class Grader:
         outcome = self.sandbox.run(job, self.limits)
         return self.result(submission, outcome, frames(outcome).get(0, {}))
 
-    def grade_all(self, submissions: Iterable[Submission], jobs=1) -> Iterator[Result]:
+    def grade_all(self, files: Iterable[tuple[str, Path]], jobs=1) -> Iterator[Result]:
         """Results as they come; several submissions at a time, each in a sandbox of its own."""
         with ThreadPoolExecutor(jobs) as pool:
-            waiting = [pool.submit(self.grade, s) for s in submissions]
+            waiting = [pool.submit(lambda s=s, p=p: self.grade(read(s, p))) for s, p in files]
             try:
                 for future in as_completed(waiting):
                     yield future.result()
@@ -166,12 +168,17 @@ class Grader:
                 or f"the code ended before this was called{f' (at {stage})' if stage else ''}"
             )
         if "error" in frame:
-            return str(frame["error"])[:600]
+            return text(frame["error"])
         try:
             value = decode(frame.get("value"))
         except (Refused, RecursionError) as error:
             return f"the result cannot be read: {error}"
         return question.complaint(case, value)
+
+
+def text(message) -> str:
+    """What a sandbox said, short, and fit for a database."""
+    return str(message)[:600].encode("utf-8", "replace").decode("utf-8")
 
 
 def frames(outcome: Outcome) -> dict:
@@ -190,11 +197,11 @@ def frames(outcome: Outcome) -> dict:
         mine = found.setdefault(frame["variant"], {"cells": {}, "calls": {}, "ended": {}})
         question = frame.get("question")
         if isinstance(frame.get("stage"), str):
-            mine["stage"] = frame["stage"][:60]
+            mine["stage"] = text(frame["stage"])[:60]
         elif isinstance(question, str) and type(frame.get("call")) is int:
             mine["calls"].setdefault((question, frame["call"]), frame)
         elif isinstance(frame.get("ended"), str) and isinstance(question, (str, type(None))):
-            mine["ended"].setdefault(question, frame["ended"][:200])
+            mine["ended"].setdefault(question, text(frame["ended"]))
         elif type(frame.get("cell")) is int and isinstance(frame.get("error"), str):
-            mine["cells"].setdefault(frame["cell"], frame["error"][:600])
+            mine["cells"].setdefault(frame["cell"], text(frame["error"]))
     return found

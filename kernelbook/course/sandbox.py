@@ -185,12 +185,19 @@ class Sandbox:
         limits = limits or Limits()
         data = json.dumps(job).encode()
         outcome = Outcome()
-        with contextlib.ExitStack() as stack:
+        held = set()
 
-            def opened(descriptor):
-                stack.callback(_close, descriptor)
-                return descriptor
+        def opened(descriptor):
+            held.add(descriptor)
+            return descriptor
 
+        def close(descriptor):
+            # Once and no more: in another thread the number may be in use again.
+            if descriptor in held:
+                held.remove(descriptor)
+                os.close(descriptor)
+
+        try:
             job_fd = opened(_readable(data))
             filter_ = None if self.unsafe else seccomp.program()
             filter_fd = None if filter_ is None else opened(_readable(filter_))
@@ -206,8 +213,8 @@ class Sandbox:
                 cwd="/",
                 start_new_session=True,
             )
-            _close(results_in)
-            _close(printed_in)
+            close(results_in)
+            close(printed_in)
             try:
                 _collect(process, results, printed, limits, outcome)
             finally:
@@ -215,6 +222,9 @@ class Sandbox:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
+        finally:
+            for descriptor in list(held):
+                close(descriptor)
         return outcome
 
 
@@ -232,7 +242,10 @@ _ENVIRONMENT = {
 
 def _collect(process, results, printed, limits, outcome):
     """Read both pipes until the process ends, the time is up, or too much was written."""
-    texts = {results: [b"", limits.returned, "returned"], printed: [b"", limits.printed, "printed"]}
+    texts = {
+        results: (bytearray(), limits.returned, "returned"),
+        printed: (bytearray(), limits.printed, "printed"),
+    }
     end = time.monotonic() + limits.total
     ended = os.pidfd_open(process.pid)
     with selectors.DefaultSelector() as selector:
@@ -252,15 +265,18 @@ def _collect(process, results, printed, limits, outcome):
                             with contextlib.suppress(KeyError):
                                 selector.unregister(descriptor)
                         break
-                    text = texts[descriptor]
-                    text[0] += chunk
-                    if len(text[0]) > text[1]:
-                        outcome.trouble = f"more than {text[1] >> 20} MB was {text[2]}"
+                    text, most, verb = texts[descriptor]
+                    text += chunk
+                    if len(text) > most:
+                        outcome.trouble = f"more than {most >> 20} MB was {verb}"
                         break
     os.close(ended)
-    if over and outcome.trouble is None and (status := process.wait()) != 0:
-        outcome.trouble = f"the code ended the process (status {status})"
-    outcome.lines = texts[results][0].splitlines()
+    if over and outcome.trouble is None:
+        # Looked at, not yet reaped: its number stays its own until its group was ended.
+        status = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT).si_status
+        if status:
+            outcome.trouble = f"the code ended the process (status {status})"
+    outcome.lines = bytes(texts[results][0]).splitlines()
     outcome.printed = texts[printed][0][-20_000:].decode("utf-8", "replace")
 
 
@@ -280,11 +296,6 @@ def _readable(data):
             stream.write(data)
         return os.open(f"/proc/self/fd/{descriptor}", os.O_RDONLY)
     finally:
-        os.close(descriptor)
-
-
-def _close(descriptor):
-    with contextlib.suppress(OSError):
         os.close(descriptor)
 
 

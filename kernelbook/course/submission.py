@@ -5,7 +5,6 @@ followed, sizes are checked before anything is read, and names of students becom
 only after everything but plain letters is gone.
 """
 
-import ast
 import hashlib
 import json
 import os
@@ -85,10 +84,11 @@ def load_bytes(path: Path, limit=MAX_BYTES) -> bytes:
         raise Unreadable(f"there is no file {path.name}") from None
     except OSError as error:
         raise Unreadable(f"the file cannot be opened: {error.strerror}") from None
+    info = os.fstat(descriptor)
+    if not stat.S_ISREG(info.st_mode):
+        os.close(descriptor)
+        raise Unreadable("the submission is not an ordinary file")
     with os.fdopen(descriptor, "rb") as stream:
-        info = os.fstat(stream.fileno())
-        if not stat.S_ISREG(info.st_mode):
-            raise Unreadable("the submission is not an ordinary file")
         if info.st_size > limit:
             raise Unreadable(
                 f"the file has {info.st_size / 2**20:.0f} MB, more than the {limit >> 20} MB that "
@@ -148,25 +148,7 @@ def code(submission: Submission, assignment: Assignment) -> list[tuple[int, str]
     """
     ours = {name for name, cell in assignment.cells() if kind_of(cell) != "solution"}
     return [
-        (number, without_magics(cell["source"]))
+        (number, cell["source"])
         for number, cell in enumerate(submission.cells, 1)
         if cell["cell_type"] == "code" and cell["grade_id"] not in ours and cell["source"].strip()
     ]
-
-
-def without_magics(text: str) -> str:
-    """Plain Python: lines for Jupyter (%magic, !command, name?) do nothing here."""
-    try:
-        ast.parse(text)
-        return text
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        pass
-    lines = text.split("\n")
-    if lines[0].startswith("%%") and lines[0].split()[0] not in ("%%time", "%%timeit", "%%capture"):
-        return ""
-    return "\n".join(
-        re.sub(r"\S.*", "pass", line)
-        if re.match(r"\s*[%!]", line) or re.search(r"\w\?+\s*$", line)
-        else line
-        for line in lines
-    )
