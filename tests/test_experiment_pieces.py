@@ -1,0 +1,133 @@
+"""The pieces of the experiments, against slow and obvious versions."""
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+from sklearn.datasets import load_digits
+
+from kernelbook.experiments import two_scales
+from kernelbook.experiments.geodesic import class_features, geodesic, nearest, to_training, votes
+
+# ------------------------------------------------------------------------------ geodesics
+
+
+def floyd(X, k):
+    """Shortest paths in the graph of k nearest neighbours, three loops."""
+    D = cdist(X, X)
+    G = np.full(D.shape, np.inf)
+    for i, row in enumerate(D):
+        for j in np.argsort(row, kind="stable")[: k + 1]:
+            G[i, j] = G[j, i] = row[j]
+    for j in range(len(X)):
+        G = np.minimum(G, G[:, [j]] + G[[j]])
+    return G
+
+
+def test_geodesics_are_shortest_paths():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    for k in (2, 5):
+        np.testing.assert_allclose(geodesic(X, k), floyd(X, k), rtol=1e-12)
+    far = np.vstack([X, X + 100])
+    assert np.isinf(geodesic(far, 3)[:40, 40:]).all()
+
+
+def test_along_a_circle_the_way_is_the_arc():
+    angle = np.linspace(0, 2 * np.pi, 100, endpoint=False)
+    X = np.column_stack([np.cos(angle), np.sin(angle)])
+    D = geodesic(X, 2)
+    assert D[0, 50] == pytest.approx(np.pi, rel=1e-3)
+    assert D[0, 75] == pytest.approx(np.pi / 2, rel=1e-3)
+
+
+def test_a_new_image_reaches_the_training_images_through_its_neighbours():
+    rng = np.random.default_rng(1)
+    X, train = rng.normal(size=(30, 2)), np.arange(20)
+    D = to_training(X, train, 3, "inductive")
+    inner, step = floyd(X[train], 3), cdist(X, X[train])
+    np.testing.assert_allclose(D[train], inner, rtol=1e-12)
+    for i in range(20, 30):
+        first = np.argsort(step[i])[:3]
+        np.testing.assert_allclose(D[i], (step[i, first][:, None] + inner[first]).min(axis=0))
+    with pytest.raises(ValueError, match="reading='both'"):
+        to_training(X, train, 3, "both")
+
+
+def test_features_and_votes_of_a_hand_made_example():
+    D = np.array([[0.0, 1, 2, 3], [1, 0, 1, np.inf], [5, 4, 3, 2]])
+    labels = np.array([0, 1, 1, 2])
+    near = nearest(D)
+    assert near.tolist() == [[0, 1, 2], [1, 0, 2], [3, 2, 1]]
+    assert class_features(near, labels, 3).tolist() == [[1, 1, 0], [1, 1, 0], [0, 1, 1]]
+    assert votes(near, labels, 3).tolist() == [1, 1, 1]
+    own = np.array([0, 1, -1])
+    assert nearest(D, own).tolist() == [[1, 2, 3], [0, 2, -1], [3, 2, 1]]
+    # Three different classes: the nearest decides; a column without label does not vote.
+    assert votes(np.array([[3, 0, 1]]), labels, 3).tolist() == [2]
+    assert votes(np.array([[3, 0, -1]]), np.array([0, 1, 1, -1]), 3).tolist() == [0]
+
+
+def test_itself_among_the_neighbours_gives_the_label_away():
+    X, y = load_digits(return_X_y=True)
+    X, y, train = X[:300], y[:300], np.arange(200)
+    D = to_training(X, train, 7, "transductive")
+    own = np.where(np.arange(300) < 200, np.arange(300), -1)
+    leaky = class_features(nearest(D), y[train], 10)
+    clean = class_features(nearest(D, own), y[train], 10)
+    assert leaky[np.arange(200), y[train]].all()  # its own label is always among its features
+    assert not clean[np.arange(200), y[train]].all()
+    assert np.array_equal(leaky[200:], clean[200:])
+
+
+# ----------------------------------------------------------------------------- two scales
+
+
+def test_the_readings_are_the_kernels_they_claim_to_be():
+    from kernelbook import GaussianBasis
+
+    rng = np.random.default_rng(0)
+    train, other = rng.normal(size=(12, 2)), rng.normal(size=(5, 2))
+    g, h = 0.7, 5.0
+    widths = np.repeat([[g**-0.5, h**-0.5]], 12, axis=0)
+    G = GaussianBasis(train, widths).gram()
+    whole = G[:12, :12] + G[:12, 12:] + G[12:, :12] + G[12:, 12:]
+    K, K_other = two_scales.inner_product(train, other, g, h)
+    np.testing.assert_allclose(K, whole, atol=1e-12)
+    B = GaussianBasis(train, widths)
+    L, L_other = two_scales.evaluation(train, other, g, h)
+    np.testing.assert_allclose(L, B.evaluate(train) @ np.linalg.solve(G, B.evaluate(train).T))
+    np.testing.assert_allclose(
+        L_other, B.evaluate(other) @ np.linalg.solve(G, B.evaluate(train).T), rtol=1e-6
+    )
+    one = np.exp(-g / 2 * cdist(other, train, "sqeuclidean"))
+    two = np.exp(-h / 2 * cdist(other, train, "sqeuclidean"))
+    np.testing.assert_allclose(two_scales.kernel_sum(train, other, g, h)[1], one + two)
+    assert K_other.shape == (5, 12)
+
+
+def test_the_machines_are_the_usual_ones():
+    from sklearn.svm import SVC
+
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 2))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=60) > 0, 1.0, -1.0)
+    K, K_other = two_scales.gaussian(X[:40], X[40:], 1.0, None)
+    peer = SVC(C=4.0, gamma=0.5, tol=1e-9).fit(X[:40], y[:40]).decision_function(X[40:])
+    np.testing.assert_allclose(two_scales.exact(K, K_other, y[:40], 4.0), peer, atol=1e-5)
+    squared = two_scales.squared_hinge(K, K_other, y[:40], 4.0)
+    from kernelbook import Gaussian, KernelBasis, PrimalSVMClassifier
+
+    primal = PrimalSVMClassifier(
+        KernelBasis(Gaussian(2**0.5)), C=4.0, loss="squared_hinge", solver="newton"
+    )
+    primal.fit(X[:40], y[:40])
+    np.testing.assert_allclose(squared, primal.decision_function(X[40:]), atol=1e-6)
+
+
+def test_cross_validation_counts_what_is_left_out():
+    rng = np.random.default_rng(4)
+    X = np.vstack([rng.normal(size=(30, 2)), rng.normal(size=(30, 2)) + 8])
+    y = np.repeat([-1.0, 1.0], 30)
+    assert two_scales.cross_validate("gaussian", X, y, 1.0, np.nan, 0).max() == 0
+    flipped = two_scales.cross_validate("nearest neighbour", X, np.tile([-1.0, 1.0], 30), 1, 1, 0)
+    assert flipped.shape == (1,)
+    assert 0.3 < flipped[0] < 0.7
