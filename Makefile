@@ -46,6 +46,8 @@ notebooks: env  ## run every notebook and compare what it prints with what is st
 	@$(BIN)/python tools/check_notebooks.py
 
 lab: env  ## open the chapters in JupyterLab (LABFLAGS="--no-browser --port=9999" to steer it)
+	@$(BIN)/jupyter labextension disable --level=sys_prefix \
+		"@jupyterlab/apputils-extension:announcements" >/dev/null 2>&1 || true
 	@$(BIN)/jupyter lab --notebook-dir=. --LabApp.default_url=/lab/tree/book \
 		$$(test "$$(id -u)" != 0 || echo --allow-root) $(LABFLAGS)
 

@@ -43,17 +43,24 @@ def info():
 @click.option("--jobs", default=1, show_default=True, metavar="N", help="Processes.")
 @click.option("--scheduler", metavar="ADDRESS", help="Spread the cells over a Dask cluster.")
 @click.option(
+    "--only",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Only the cells with that value, e.g. --only size=100; may be repeated.",
+)
+@click.option(
     "--output",
     type=click.Path(file_okay=False),
     help="Folder for NAME.csv and NAME.json.  [default: book/results; _build/results if --quick]",
 )
-def experiment(name, quick, jobs, scheduler, output):
+def experiment(name, quick, jobs, scheduler, only, output):
     """Run one of the papers' experiments; NAME may also be `list`.
 
     \b
     kernelbook experiment list                    what there is
     kernelbook experiment spirals --quick         a taste
     kernelbook experiment text --jobs 8           the whole protocol
+    kernelbook experiment text --only collection=sci --only size=100
     kernelbook experiment text --scheduler tcp://head:8786
 
     Interrupt it when you like: the same command goes on after the last finished cell.
@@ -70,8 +77,11 @@ def experiment(name, quick, jobs, scheduler, output):
     if name not in NAMES:
         raise click.BadParameter(f"{name!r} is none of {', '.join(NAMES)}.", param_hint="NAME")
     folder = output or ("_build/results" if quick else "book/results")
+    options = {"quick": quick, "jobs": jobs, "scheduler": scheduler, "only": only}
     try:
-        done = run(get(name), folder, quick=quick, jobs=jobs, scheduler=scheduler)
+        done = run(get(name), folder, **options)
+    except ValueError as refused:
+        raise click.UsageError(str(refused)) from None
     except DataUnavailable as missing:
         raise click.ClickException(str(missing)) from None
     except KeyboardInterrupt:

@@ -2,11 +2,22 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.datasets import load_digits
+from sklearn.decomposition import NMF
+from sklearn.metrics import mutual_info_score
 
 from kernelbook.experiments import two_scales
 from kernelbook.experiments.geodesic import class_features, geodesic, nearest, to_training, votes
+from kernelbook.experiments.plsa import em_step, fit_plsa, fold_in, log_likelihood
+from kernelbook.experiments.words import (
+    l2_log_counts,
+    most_informative,
+    mutual_information,
+    to_interval,
+)
+from tests.naive import plsa as naive
 
 # ------------------------------------------------------------------------------ geodesics
 
@@ -131,3 +142,86 @@ def test_cross_validation_counts_what_is_left_out():
     flipped = two_scales.cross_validate("nearest neighbour", X, np.tile([-1.0, 1.0], 30), 1, 1, 0)
     assert flipped.shape == (1,)
     assert 0.3 < flipped[0] < 0.7
+
+
+# ---------------------------------------------------------------------------- words and topics
+
+
+def documents(D=60, W=40, Z=3, seed=0):
+    rng = np.random.default_rng(seed)
+    topics = rng.dirichlet(np.full(Z, 0.3), D)
+    words = rng.dirichlet(np.full(W, 0.2), Z)
+    return sparse.csr_matrix(rng.poisson(30 * topics @ words).astype(float))
+
+
+def test_mutual_information_is_that_of_scikit_learn():
+    counts, y = documents(), np.arange(60) % 3
+    ours = mutual_information(counts, y)
+    present = (counts > 0).toarray().astype(int)
+    theirs = [mutual_info_score(column, y) for column in present.T]
+    np.testing.assert_allclose(ours, theirs, atol=1e-12)
+    best = most_informative(counts, y, 5)
+    assert ours[best].min() >= np.delete(ours, best).max()
+
+
+def test_scalings():
+    counts = documents()
+    lengths = np.sqrt(np.asarray(l2_log_counts(counts).power(2).sum(axis=1))).ravel()
+    np.testing.assert_allclose(lengths[lengths > 0], 1)
+    train = np.arange(40)
+    X = to_interval(counts, train)
+    spread = np.ptp(counts[train].toarray(), axis=0) > 0
+    np.testing.assert_allclose(X[train].min(axis=0), -1)
+    np.testing.assert_allclose(X[train].max(axis=0)[spread], 1)
+
+
+@pytest.mark.interpreted
+def test_a_step_of_em_is_that_of_the_formula():
+    counts = documents(8, 10, 2)
+    rng = np.random.default_rng(1)
+    topics, words = rng.dirichlet(np.ones(2), 8), rng.dirichlet(np.ones(10), 2).T
+    new_topics, new_words = np.empty_like(topics), np.empty_like(words)
+    csr = counts.tocsr()
+    L = em_step(csr.indptr, csr.indices, csr.data, topics, words.copy(), new_topics, new_words)
+    expected = naive.em_step(counts.toarray(), topics, words)
+    np.testing.assert_allclose(L, expected[0])
+    np.testing.assert_allclose(new_topics, expected[1])
+    np.testing.assert_allclose(new_words, expected[2])
+    assert L == pytest.approx(log_likelihood(counts, topics, words))
+
+
+def test_em_climbs_and_ends_where_a_factorization_ends():
+    """The likelihood is that of KL-NMF: its solution is a fixed point of EM, and no better."""
+    counts = documents()
+    topics, words, history = fit_plsa(counts, 3, max_iter=2000, tol=1e-10, random_state=0)
+    assert np.all(np.diff(history) >= -1e-9 * abs(history[0]))
+    np.testing.assert_allclose(topics.sum(axis=1), 1)
+    np.testing.assert_allclose(words.sum(axis=0), 1)
+    nmf = NMF(3, beta_loss="kullback-leibler", solver="mu", init="random", random_state=0)
+    nmf.set_params(max_iter=5000, tol=1e-12)
+    A = nmf.fit_transform(counts)
+    scale = nmf.components_.sum(axis=1)
+    B = (nmf.components_ / scale[:, None]).T
+    A = A * scale
+    A = A / A.sum(axis=1, keepdims=True)
+    L = log_likelihood(counts, A, B)
+    new_topics, new_words = np.empty_like(A), np.empty_like(B)
+    em_step(counts.indptr, counts.indices, counts.data, A, B, new_topics, new_words)
+    A2, B2 = new_topics / new_topics.sum(axis=1, keepdims=True), new_words / new_words.sum(axis=0)
+    assert log_likelihood(counts, A2, B2) - L < 1e-6 * abs(L)
+    runs = [fit_plsa(counts, 3, max_iter=2000, tol=1e-10, random_state=s)[2][-1] for s in range(5)]
+    assert max(runs) > L - 1e-3 * abs(L)
+
+
+def test_folding_in_sees_the_document_alone():
+    counts = documents(D=90)
+    _, words, _ = fit_plsa(counts[:60], 3, max_iter=500, random_state=0)
+    together = fold_in(counts[60:], words, max_iter=500, tol=0)
+    alone = fold_in(counts[70], words, max_iter=500, tol=0)
+    np.testing.assert_allclose(together[10], alone[0], atol=1e-6)
+    empty = sparse.csr_matrix((1, 40))
+    np.testing.assert_allclose(fold_in(empty, words), 1 / 3)
+    unseen = words.copy()
+    unseen[5] = 0
+    only = sparse.csr_matrix(([3.0], ([0], [5])), shape=(1, 40))
+    np.testing.assert_allclose(fold_in(only, unseen), 1 / 3)

@@ -105,6 +105,15 @@ def test_processes_and_a_dask_cluster_give_the_same_table(tmp_path):
     assert spread.table.read_bytes() == alone
 
 
+def test_only_some_cells(tmp_path):
+    done = run(toy(), tmp_path, only=["x=4"], progress=False)
+    assert [r["x"] for r in table(done.table)] == ["4", "4"]
+    assert json.loads(done.provenance.read_text())["only"] == ["x=4"]
+    for rule, word in (("z=1", "one of"), ("x=77", "leaves no cell"), ("x", "leaves no cell")):
+        with pytest.raises(ValueError, match=word):
+            run(toy(), tmp_path, only=[rule], progress=False)
+
+
 def test_jobs_must_be_positive(tmp_path):
     with pytest.raises(ValueError, match="jobs=0"):
         run(toy(), tmp_path, jobs=0)
@@ -128,6 +137,9 @@ def test_the_command_lists_refuses_and_runs(tmp_path, monkeypatch):
     refused = runner.invoke(main, ["experiment", "nope"])
     assert refused.exit_code == 2
     assert "'nope' is none of" in refused.output
+    wrong = runner.invoke(main, ["experiment", "abs", "--only", "z=1"])
+    assert wrong.exit_code == 2
+    assert "must be KEY=VALUE" in wrong.output
     monkeypatch.setattr("kernelbook.experiments.get", lambda name: toy())
     done = runner.invoke(main, ["experiment", "abs", "--output", str(tmp_path)])
     assert done.exit_code == 0, done.output

@@ -66,7 +66,7 @@ class Result:
     resumed: int
 
 
-def run(experiment, folder, *, quick=False, jobs=1, scheduler=None, progress=True):
+def run(experiment, folder, *, quick=False, jobs=1, scheduler=None, only=(), progress=True):
     """Run what is not in the journal yet, then write the table and its provenance.
 
     Parameters
@@ -79,6 +79,8 @@ def run(experiment, folder, *, quick=False, jobs=1, scheduler=None, progress=Tru
         Processes on this machine.
     scheduler : str or None
         Address of a Dask scheduler whose workers run the cells instead.
+    only : list of "key=value"
+        Run only the cells that have these values.
     progress : bool
         Show a bar with the remaining time.
     """
@@ -87,7 +89,7 @@ def run(experiment, folder, *, quick=False, jobs=1, scheduler=None, progress=Tru
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     hashes = {source.folder: _sha256(source) for source in experiment.sources}
-    cells = experiment.cells(quick)
+    cells = _chosen(experiment.cells(quick), only)
     journal = Journal(folder / f"{experiment.name}.journal", _fingerprint(experiment, cells))
     resumed = len(journal.done)
     left = [k for k in range(len(cells)) if k not in journal.done]
@@ -103,6 +105,7 @@ def run(experiment, folder, *, quick=False, jobs=1, scheduler=None, progress=Tru
     record = {
         "experiment": experiment.name,
         "quick": quick,
+        "only": list(only),
         "cells": len(cells),
         "rows": n_rows,
         "data_sha256": hashes,
@@ -116,6 +119,19 @@ def run(experiment, folder, *, quick=False, jobs=1, scheduler=None, progress=Tru
     provenance.write_text(json.dumps(record, indent=1) + "\n")
     journal.close()
     return Result(table, provenance, n_rows, resumed)
+
+
+def _chosen(cells, only):
+    for rule in only:
+        key, _, value = rule.partition("=")
+        if key not in cells[0]:
+            raise ValueError(f"only={rule!r} must be KEY=VALUE with KEY one of {list(cells[0])}.")
+        kept = [cell for cell in cells if str(cell[key]) == value]
+        if not kept:
+            values = sorted({str(cell[key]) for cell in cells})
+            raise ValueError(f"only={rule!r} leaves no cell; {key} has the values {values}.")
+        cells = kept
+    return cells
 
 
 # ------------------------------------------------------------------------------- the journal
