@@ -88,12 +88,16 @@ def test_the_release_holds_stubs_and_no_solution_rubric_or_output(assignment, re
 
 
 def hidden_lines(assignment):
+    """What only solutions contain: long lines that no question and no public check shows."""
+    kinds = [*assignment.cells("text"), *assignment.cells("locked"), *assignment.cells("check")]
+    shown = "\n".join(source(cell).split("<!-- BEGIN MARK")[0] for _, cell in kinds)
     for kind in ("solution", "manual"):
         for _, cell in assignment.cells(kind):
             text = source(cell)
             if "BEGIN SOLUTION" in text:
                 text = text.split("BEGIN SOLUTION")[1].split("### END")[0]
-            yield from (line.strip() for line in text.splitlines() if len(line.strip()) > 30)
+            lines = [line.strip() for line in text.splitlines()]
+            yield from (line for line in lines if len(line) > 30 and line not in shown)
 
 
 def test_the_built_pages_hold_no_solution_and_no_check():

@@ -1,0 +1,174 @@
+"""Hidden checks of assignment 2.  Never released, never built into the book."""
+
+import numpy as np
+from scipy import linalg
+
+from kernelbook.course import Assignment, Question
+
+
+def minimizer(gram, P, y, reg):
+    """The constraint eliminated; serves conditional kernels, too."""
+    m = len(y)
+    Q = linalg.qr(P)[0][:, P.shape[1] :]
+    A = gram + m * reg * np.eye(m)
+    c = Q @ np.linalg.lstsq(Q.T @ A @ Q, Q.T @ y, rcond=None)[0]
+    return c, np.linalg.lstsq(P, y - A @ c, rcond=None)[0]
+
+
+def value(gram, P, y, reg, c, lam):
+    return np.mean((y - gram @ c - P @ lam) ** 2) + reg * c @ (gram @ c)
+
+
+def problem(rng, m=12, kind="gaussian", degree=1):
+    x = np.sort(rng.uniform(0, 4, size=m))
+    r = np.abs(x[:, None] - x)
+    gram = np.exp(-((r / 0.9) ** 2)) if kind == "gaussian" else r**3
+    P = np.vander(x, degree + 1, increasing=True)
+    return gram, P, np.sin(2 * x) + 0.3 * x + 0.2 * rng.normal(size=m)
+
+
+def fits(rng):
+    yield "a line under a Gaussian", (*problem(rng), 0.05)
+    yield "a cubic spline", (*problem(rng, kind="cubic"), 0.01)
+    yield "a parabola, few samples", (*problem(rng, m=6, degree=2), 0.3)
+
+
+def points(rng):
+    for m in (9, 14):
+        gram, P, y = problem(rng, m=m)
+        c, lam = rng.normal(size=m), rng.normal(size=2)
+        yield f"{m} samples, arbitrary coefficients", (gram, P, y, 0.2, c, lam)
+
+
+def refits(gram, P, y, reg):
+    m = len(y)
+    left_out = []
+    for i in range(m):
+        keep = np.arange(m) != i
+        # The same mγ with one sample less: γ grows by m / (m - 1).
+        c, lam = minimizer(
+            gram[np.ix_(keep, keep)], P[keep], y[keep], reg * m / (m - 1)
+        )
+        left_out.append(y[i] - gram[i, keep] @ c - P[i] @ lam)
+    return np.array(left_out)
+
+
+def anchored(rng):
+    for degree in (1, 2):
+        _, P, _ = problem(rng, m=10, degree=degree)
+        order = rng.permutation(10)
+        yield f"{degree + 1} features", (P, P[order[: degree + 1]])
+
+
+def cardinal(P, P_anchors):
+    return P @ linalg.inv(P_anchors)
+
+
+def four_matrices(rng):
+    for kind, degree in (("gaussian", 2), ("cubic", 1)):
+        gram, P, _ = problem(rng, m=9, kind=kind, degree=degree)
+        first = rng.permutation(9)[: degree + 1]
+        blocks = (
+            gram,
+            gram[:, first],
+            gram[np.ix_(first, first)],
+            cardinal(P, P[first]),
+        )
+        yield f"a {kind} kernel, {degree + 1} anchors", blocks
+
+
+def conditional(gram, to_anchors, anchors, E):
+    projector = np.hstack([np.eye(len(gram)), -E])
+    return (
+        projector
+        @ np.block([[gram, to_anchors], [to_anchors.T, anchors]])
+        @ projector.T
+    )
+
+
+def split(rng):
+    for m, degree in ((9, 1), (12, 2)):
+        gram, P, y = problem(rng, m=m, degree=degree)
+        order = rng.permutation(m)
+        gram, P, y = gram[np.ix_(order, order)], P[order], y[order]
+        l = degree + 1
+        E = cardinal(P, P[:l])
+        H = conditional(gram, gram[:, :l], gram[:l, :l], E)[l:, l:]
+        yield f"{m} samples, {l} features", (H, E[l:], y[:l], y[l:], 0.1)
+    E, y1, y2 = rng.normal(size=(4, 2)), rng.normal(size=2), rng.normal(size=4)
+    yield "no kernel at all", (np.zeros((4, 4)), E, y1, y2, 0.5)
+
+
+def printed(H, E, y1, y2, reg):
+    m = len(y1) + len(y2)
+    return y1, linalg.solve(
+        H + m * reg * np.eye(len(y2)), y2 - E @ y1, assume_a="sym"
+    )
+
+
+def repaired(H, E, y1, y2, reg):
+    l, m = len(y1), len(y1) + len(y2)
+    K = np.block([[np.eye(l), np.zeros((l, m - l))], [E, H]])
+    # Minimize ‖y - Kz‖² + mγ c'Hc: stacked, so that H need not be invertible.
+    values, vectors = linalg.eigh(H)
+    root = (vectors * np.sqrt(np.maximum(values, 0))).T
+    stacked = np.vstack(
+        [K, np.sqrt(m * reg) * np.hstack([np.zeros((m - l, l)), root])]
+    )
+    target = np.concatenate([y1, y2, np.zeros(m - l)])
+    z = np.linalg.lstsq(stacked, target, rcond=None)[0]
+    return z[:l], z[l:]
+
+
+def judge_repaired(arguments, answer, value):
+    H, E, y1, y2, reg = arguments
+    lam, c = (np.asarray(v, dtype=float) for v in value)
+    if lam.shape != y1.shape or c.shape != y2.shape:
+        return f"shapes {y1.shape} and {y2.shape} are expected"
+    if not (np.isfinite(lam).all() and np.isfinite(c).all()):
+        return "the result contains NaN or infinity"
+    m = len(y1) + len(y2)
+    first = np.abs(lam - y1 - m * reg * E.T @ c).max()
+    second = np.abs(H @ c + m * reg * c + E @ lam - y2).max()
+    size = np.abs(np.concatenate([y1, y2])).max()
+    if max(first, second) > 1e-7 * size:
+        return "the equations of a minimum do not hold"
+    return None
+
+
+def orders(rng):
+    for m, degree in ((10, 1), (12, 2)):
+        gram, P, y = problem(rng, m=m, degree=degree)
+        permutations = [rng.permutation(m) for _ in range(4)]
+        yield f"{m} samples, four orders", (gram, P, y, 0.02, permutations)
+
+
+def ratios(gram, P, y, reg, permutations):
+    l = P.shape[1]
+    least = value(gram, P, y, reg, *minimizer(gram, P, y, reg))
+    found = []
+    for order in permutations:
+        G, F, t = gram[np.ix_(order, order)], P[order], y[order]
+        E = cardinal(F, F[:l])
+        H = conditional(G, G[:, :l], G[:l, :l], E)[l:, l:]
+        lam, c = printed(H, E[l:], t[:l], t[l:], reg)
+        fitted = np.concatenate([lam, E[l:] @ lam + H @ c])
+        found.append((np.mean((t - fitted) ** 2) + reg * c @ H @ c) / least)
+    return np.array(found)
+
+
+ASSIGNMENT = Assignment(
+    name="grls",
+    number=2,
+    title="Least squares with free features, and a slip in a paper",
+    questions=(
+        Question("fit_grls", 4, fits, minimizer, rtol=1e-6),
+        Question("objective", 2, points, value),
+        Question("leave_one_out", 4, fits, refits, rtol=1e-6),
+        Question("cardinal", 3, anchored, cardinal, rtol=1e-6),
+        Question("conditional_gram", 4, four_matrices, conditional, rtol=1e-6),
+        Question("printed_solution", 3, split, printed, rtol=1e-6),
+        Question("excess", 4, orders, ratios, rtol=1e-5),
+        Question("repaired_solution", 4, split, repaired, judge=judge_repaired),
+    ),
+)
