@@ -368,3 +368,20 @@ def test_gap_on_demand_for_large_problems():
     X, y = xor(1300)
     model = SVMGBClassifier(Gaussian(1.0), waves(3), C=3.0, gap_tol=1e-9).fit(X, y)
     assert model.certificate_.relative_gap <= 1e-9
+
+
+def test_a_tie_is_not_decided_by_rounding():
+    """Features of zeros and ones: f = 0 at a sample that fires for both classes, or for none."""
+    y = np.repeat([0, 1, 2], 6)
+    P = np.eye(3)[y]
+    G = np.eye(18)
+    for C in (0.01, 1.0, 100.0):
+        model = SVMGBClassifier(kernel="precomputed", C=C).fit(G, y, P=P)
+        new = np.array([[1, 1, 0], [0, 0, 0], [0, 1, 1], [1, 1, 1]], dtype=float)
+        scores = model.decision_function(np.zeros((4, 18)), P=new)
+        votes = np.round(scores)
+        # 0 against 1 is a tie and goes to 0; 2 loses to both.
+        assert votes[0].tolist() == [2, 1, 0]
+        assert votes[1].tolist() == [2, 1, 0]
+        assert votes[2].tolist() == [0, 2, 1]
+        assert model.predict(np.zeros((4, 18)), P=new).tolist() == [0, 0, 1, 0]

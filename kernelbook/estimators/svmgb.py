@@ -51,6 +51,10 @@ def reg_from_C(C, m):
     return 1.0 / (2.0 * C * m)
 
 
+TIE = 1e-9
+"""Decision values below this, relative to the largest on the sample, are zero."""
+
+
 class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
     """Support vector machine with free features.
 
@@ -236,12 +240,14 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
             H = sample.X[:, support] @ self.dual_coef_.T
         else:
             H = self._kernel_part(sample.X, self.dual_coef_.T)
-        proofs = []
+        proofs, size_of_f = [], []
         for h, (rows, sign), s in zip(H.T, problems, solutions, strict=True):
             if self._kind() == "unknown" and not self._precomputed:
                 require_same_kernel(self.kernel_, h[rows], s.h, size * np.abs(s.beta).sum())
             proofs.append(certify(h[rows], sample.P[rows], sign, C[rows], s.beta, s.coef, size))
+            size_of_f.append(np.abs(h[rows] + sample.P[rows] @ s.coef).max())
         self.certificate_ = Certificate.joint(proofs)
+        self._tie = TIE * np.array(size_of_f)
 
     def _warn_unless_converged(self):
         proof = self.certificate_
@@ -271,10 +277,13 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
     def decision_function(self, X, P=None):
         """f(X) for two classes; otherwise (n, classes): votes plus confidences in (−1/3, 1/3).
 
-        With multiclass="ovr" the columns are the decision values of the binary problems.
+        With multiclass="ovr" the columns are the decision values of the binary problems.  A value
+        below 1e-9 of the largest on the sample is zero, a tie, and goes to the first of two classes:
+        with features of zeros and ones ties are common, and rounding must not decide them.
         """
         check_is_fitted(self, "classes_")
         F = self._evaluate(X, self.dual_coef_.T, self.coef_.T, P)
+        F[np.abs(F) <= self._tie] = 0.0
         return class_scores(F, self.classes_.size, self._scheme)
 
     def predict(self, X, P=None):
