@@ -278,7 +278,7 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         """f(X) for two classes; otherwise (n, classes): votes plus confidences in (−1/3, 1/3).
 
         With multiclass="ovr" the columns are the decision values of the binary problems.  A value
-        below 1e-9 of the largest on the sample is zero, a tie, and goes to the first of two classes:
+        below 1e-9 of the largest on the sample is zero, a tie, and goes to the first of the two:
         with features of zeros and ones ties are common, and rounding must not decide them.
         """
         check_is_fitted(self, "classes_")
