@@ -27,6 +27,7 @@ _EXPORTS = {
     "bases": ["FunctionBasis", "GaussianBasis", "KernelBasis", "LinearBasis"],
     "orthonormal": ["orthonormalize"],
     "estimators.primal": ["PrimalSVMClassifier"],
+    "estimators.incremental": ["IncrementalSVMClassifier"],
     "estimators.grls": ["GRLSClassifier", "GRLSRegressor"],
     "estimators.grls_cv": ["GRLSClassifierCV", "GRLSRegressorCV"],
     "solvers.svm_path": ["SVMPath", "svm_path"],

@@ -9,7 +9,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_array, check_random_state
 
-__all__ = ["Basis", "CenteredBasis", "points"]
+__all__ = ["Basis", "CenteredBasis", "Selection", "points"]
 
 
 class Basis(BaseEstimator):
@@ -42,6 +42,32 @@ class Basis(BaseEstimator):
         None where samples are not elements of the span, as when they enter by values in L₂.
         """
         return None
+
+    def take(self, functions):
+        """The basis of some of these functions, by their numbers, in that order."""
+        return Selection(self, functions)
+
+
+class Selection(Basis):
+    """Some of the functions of a basis."""
+
+    def __init__(self, basis, functions):
+        self.basis = basis
+        self.functions = functions
+
+    @property
+    def orthonormal(self):
+        return self.basis.orthonormal
+
+    @property
+    def accepts_sparse(self):
+        return self.basis.accepts_sparse
+
+    def evaluate(self, X):
+        return self.basis.evaluate(X)[:, self.functions]
+
+    def gram(self):
+        return self.basis.gram()[self.functions][:, self.functions]
 
 
 class CenteredBasis(Basis):

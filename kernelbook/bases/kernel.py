@@ -71,6 +71,11 @@ class KernelBasis(CenteredBasis):
         X = points(X, self.accepts_sparse)
         return self._kernel_now(centers.shape[1]).matvec(X, centers, c)
 
+    def take(self, functions):
+        part = KernelBasis(self.kernel, self._centers_now()[functions])
+        part.centers_, part.kernel_ = part.centers, self._kernel_now(part.centers.shape[1])
+        return part
+
     def represent(self, beta):
         at_data = isinstance(self.centers, str) and self.centers == "data"
         return beta if at_data else None

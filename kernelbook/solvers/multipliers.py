@@ -50,7 +50,19 @@ class MultiplierResult:
 
 
 def by_multipliers(
-    X, P, y, u, delta, w=None, lam=None, alpha=None, offset=0.0, judge=None, max_newton=500
+    X,
+    P,
+    y,
+    u,
+    delta,
+    w=None,
+    lam=None,
+    alpha=None,
+    offset=0.0,
+    judge=None,
+    max_newton=500,
+    sigma=None,
+    enough=ENOUGH,
 ) -> MultiplierResult:
     """Minimize ½‖w‖² + Σ loss_i(y_i f_i), f = X w + P λ + offset, λ free.
 
@@ -69,16 +81,20 @@ def by_multipliers(
         the violation of the optimality conditions judges.
     max_newton : int
         Newton steps of all subproblems together.
+    sigma : float, optional
+        The first σ and ρ; from a start that is nearly right, a large one saves steps.
+    enough : float
+        The error at which to stop.
     """
     m, l = P.shape
     alpha = np.zeros(m) if alpha is None else np.clip(alpha, 0.0, u)
     w = X.T @ (y * alpha) if w is None else w
     lam = np.zeros(l) if lam is None else lam
-    sigma = rho = min(1.0, float(np.mean(u)))
+    sigma = rho = min(1.0, float(np.mean(u))) if sigma is None else sigma
     best = MultiplierResult(w, lam, alpha, 0, np.inf)
     last, least = (np.inf, np.inf), np.inf
     n_newton = stalled = 0
-    while n_newton < max_newton and stalled < 10 and best.error > ENOUGH:
+    while n_newton < max_newton and stalled < 10 and best.error > enough:
         shrink = 1.0 / (1.0 + sigma * delta)
         loss = PiecewiseLoss(alpha * shrink, sigma * shrink, u)
         step = finite_newton(X, P, y, loss, w, lam, offset, tau=1.0 / rho)

@@ -61,9 +61,10 @@ class PrimalProblem:
     X : √κ X̂;  P : an orthonormal basis of the features' range, times √m;  u : C/κ
     lo, hi, delta : the box and the quadratic cost of β in the dual
     affordable : whether Newton steps are cheap here
+    span : the range of the features, `feature_range(P)`, which may be given if it is known
     """
 
-    def __init__(self, X, P, y, C, squared):
+    def __init__(self, X, P, y, C, squared, span=None):
         with np.errstate(over="ignore"):
             size = float(np.mean(row_squares(X)))
         if not np.isfinite(size):
@@ -78,7 +79,7 @@ class PrimalProblem:
         self.top = np.full_like(self.u, np.inf) if squared else self.u
         self.lo, self.hi = np.where(y > 0, 0.0, -self.top), np.where(y > 0, self.top, 0.0)
         self.delta = 1.0 / (2.0 * self.u) if squared else np.zeros_like(self.u)
-        span = feature_range(P)
+        self.span = span = feature_range(P) if span is None else span
         # A feature that is zero at a sample must be exactly that: rounding errors hold no λ.
         self.Q = np.where(np.abs(span.Q) < 1e-14, 0.0, span.Q)
         self.P = self.Q * np.sqrt(y.size)

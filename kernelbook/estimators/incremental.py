@@ -1,0 +1,426 @@
+"""`IncrementalSVMClassifier`: a classifier over few basis functions, one more at a time.
+
+Paper C, section 3.2: nested spaces H_1 ⊂ H_2 ⊂ …, each spanned by one more function, and in each
+the support vector machine with *all* samples in its loss,
+
+    minimize  ½‖Σ_j≤k w_j e_j‖² + C Σ w_i (1 − y_i f(x_i))₊,    f = Σ_j≤k w_j e_j + Σ_p λ_p φ_p .
+
+The functions are chosen and the problems solved in `kernelbook.solvers.incremental`.
+"""
+
+import warnings
+from numbers import Integral
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import ClassifierMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import check_cv, train_test_split
+from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
+
+from kernelbook.bases import as_basis
+from kernelbook.certificates import Certificate
+from kernelbook.estimators._base import FreeFeatureEstimator
+from kernelbook.estimators._multiclass import SCHEMES, binary_problems, class_scores, predicted
+from kernelbook.estimators._svm_checks import (
+    boxes,
+    check_choice,
+    check_count,
+    check_features,
+    check_positive,
+    labels,
+)
+from kernelbook.estimators.primal import VISIBLE
+from kernelbook.features import evaluate
+from kernelbook.solvers.incremental import SELECT, IncrementalPath
+
+__all__ = ["IncrementalSVMClassifier", "Step"]
+
+STOP = ("held_out", "cv")
+
+
+class Step(NamedTuple):
+    """One classifier of the path.
+
+    Attributes
+    ----------
+    size : int
+        The number of its basis functions.
+    function : int
+        The one that was added last, by its number in `basis_`.
+    objective : float
+        ½‖w‖² + C Σ loss on the training sample; with several binary problems, their sum.
+    training_error, validation_error : float
+        The weighted share of wrong predictions; NaN where there is no validation sample.
+    certificate : Certificate
+    """
+
+    size: int
+    function: int
+    objective: float
+    training_error: float
+    validation_error: float
+    certificate: Certificate
+
+
+class IncrementalSVMClassifier(ClassifierMixin, FreeFeatureEstimator):
+    """Support vector machine over a basis that grows, with free features and the hinge loss.
+
+    Parameters
+    ----------
+    basis : Basis or None
+        The functions to choose from; see `kernelbook.bases`.  None means translates of the
+        Gaussian of width √d at the samples.
+    features : transformer, callable, "constant" or None
+        The free features φ_p; they are there from the start and cost nothing.
+    C : float
+        Price of a unit of hinge loss.
+    max_basis : int
+        Stop at this many functions, or earlier when all others depend on those chosen.
+    select : {"most_misclassified", "best_improvement", "random"}
+        Which function comes next: the one that belongs to the sample with the least margin y f
+        (at first, of the features alone); the one that makes the objective fall most; or any.
+        `kernelbook.solvers.incremental` has the details.
+    stop : None, "held_out" or "cv"
+        None stops only at `max_basis`.  "held_out" trains on a part of the samples and measures
+        the error on the rest; "cv" grows a path on each fold beside the one on all samples and
+        averages their errors.  Both stop when the error has not fallen below its least value
+        for `patience` steps, and then use the smallest classifier with the least error.
+    patience : int or None
+        None never stops early: the errors are recorded, and the best size is used.
+    validation_fraction : float
+        For stop="held_out": the share of samples to hold out, stratified by class.
+    cv : int or splitter
+        For stop="cv"; an integer means stratified folds.
+    n_candidates : int or None
+        For select="best_improvement": how many functions, drawn at random, to consider in a step;
+        None considers all.
+    train_on : {"all", "centers"}
+        "centers" is the competitor of C 4.2, which adds samples instead of functions: the k-th
+        classifier sees the labels of the k samples at which its functions are centred, and of no
+        others.  It needs a basis with one function at every sample.  Its objectives are sums
+        over more and more samples, not comparable with one another.
+    tol : float
+        The largest duality gap, relative to the objective, that passes without a warning.  Steps
+        usually reach 1e-11.
+    rtol : float, optional
+        A function whose squared distance from the span of the chosen ones is below rtol times its
+        squared norm is refused; by default what rounding would hide.
+    multiclass : {"ovo", "ovr"}
+        All binary problems share the functions.
+    class_weight : dict, "balanced" or None
+    random_state : int, RandomState instance or None
+        For random choices, candidates, and the held-out samples and folds.
+
+    Attributes
+    ----------
+    path_ : list of Step
+        One record a step: size, function, objective, training_error, validation_error, certificate.
+    n_basis_ : int
+        The size that `predict` uses: the last, or with a stopping rule the best.
+    selected_ : (steps,) array
+        The chosen functions in their order, by their numbers in `basis_`.
+    refused_ : array
+        Functions that were refused as dependent.
+    basis_coef_ : (problems, n_basis_) array
+        w, the coefficients of the orthonormal functions.
+    coef_ : (problems, ℓ) array
+        λ, for n_basis_ functions.
+    basis_ : Basis
+        The fitted basis.
+    classes_ : (k,) array
+    certificate_ : Certificate
+        Of the classifier with n_basis_ functions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelbook import IncrementalSVMClassifier
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> y = X[:, 0] * X[:, 1] > 0
+    >>> model = IncrementalSVMClassifier(C=10.0, max_basis=20).fit(X, y)
+    >>> objectives = [step.objective for step in model.path_]
+    >>> len(objectives), objectives == sorted(objectives, reverse=True)
+    (20, True)
+    >>> small = model.predict(X, n_basis=5)
+    """
+
+    def __init__(
+        self,
+        basis=None,
+        features="constant",
+        C=1.0,
+        max_basis=100,
+        select="most_misclassified",
+        stop=None,
+        patience=10,
+        validation_fraction=0.2,
+        cv=5,
+        n_candidates=59,
+        train_on="all",
+        tol=1e-6,
+        rtol=None,
+        multiclass="ovo",
+        class_weight=None,
+        random_state=None,
+    ):
+        self.basis = basis
+        self.features = features
+        self.C = C
+        self.max_basis = max_basis
+        self.select = select
+        self.stop = stop
+        self.patience = patience
+        self.validation_fraction = validation_fraction
+        self.cv = cv
+        self.n_candidates = n_candidates
+        self.train_on = train_on
+        self.tol = tol
+        self.rtol = rtol
+        self.multiclass = multiclass
+        self.class_weight = class_weight
+        self.random_state = random_state
+
+    _precomputed = False
+
+    def __sklearn_tags__(self):
+        tags = super(FreeFeatureEstimator, self).__sklearn_tags__()
+        tags.input_tags.sparse = bool(getattr(self.basis, "accepts_sparse", False))
+        return tags
+
+    # ------------------------------------------------------------------------------ fitting
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to labels y; a sample of weight 2 is the sample twice, one of weight 0 is absent."""
+        self._check_parameters()
+        with self._fresh():
+            seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+            growth, folds = self._start(X, y, sample_weight, seed)
+            self.path_ = self._grow(growth, folds)
+            self._keep(growth)
+        self._warn(growth)
+        return self
+
+    def _start(self, X, y, sample_weight, seed):
+        """The path to grow, and those on folds that watch it."""
+        if self.stop == "held_out":
+            return _Growth(self, *self._hold_out(X, y, sample_weight, seed), seed), []
+        growth, folds = _Growth(self, X, y, sample_weight, None, seed), []
+        for train, test in self._splits(X, y, seed) if self.stop == "cv" else ():
+            part, rest = _take(X, y, sample_weight, train), _take(X, y, sample_weight, test)
+            folds.append(_Growth(clone(self), *part, rest, seed))
+        return growth, folds
+
+    def _hold_out(self, X, y, sample_weight, seed):
+        rows = np.arange(_num_samples(X))
+        if sample_weight is not None:
+            rows = rows[np.asarray(sample_weight) > 0]
+        train, test = train_test_split(
+            rows,
+            test_size=self.validation_fraction,
+            stratify=_safe_indexing(y, rows),
+            random_state=seed,
+        )
+        train, test = np.sort(train), np.sort(test)
+        return *_take(X, y, sample_weight, train), _take(X, y, sample_weight, test)
+
+    def _splits(self, X, y, seed):
+        splitter = check_cv(self.cv, y, classifier=True)
+        if isinstance(self.cv, Integral):
+            splitter.shuffle, splitter.random_state = True, seed
+        return splitter.split(X, y)
+
+    def _grow(self, growth, folds):
+        path, least, since = [], np.inf, 0
+        while len(path) < self.max_basis and growth.step():
+            for fold in folds:
+                fold.step()
+            held = folds or [growth]
+            wrong, total = np.sum([g.validation() for g in held], axis=0)
+            error = wrong / total if total > 0 else np.nan
+            path.append(growth.record(error))
+            since = 0 if error < least else since + 1
+            least = min(error, least)
+            if self.stop is not None and self.patience is not None and since >= self.patience:
+                break
+        if not path:
+            raise ValueError("no basis function has a positive norm: there is nothing to choose.")
+        return path
+
+    def _keep(self, growth):
+        errors = [step.validation_error for step in self.path_]
+        best = len(errors) if self.stop is None else int(np.argmin(errors)) + 1
+        self.n_basis_, factor = best, growth.path.factor
+        self.selected_ = np.array(factor.chosen, dtype=np.intp)
+        self.refused_ = np.array(growth.path.refused, dtype=np.intp)
+        self._core, self._weights, self._coefs = factor.core(), growth.weights, growth.coefs
+        self.basis_coef_, self.coef_ = self._weights[best - 1], self._coefs[best - 1]
+        self.certificate_ = self.path_[best - 1].certificate
+        self.classes_, self._scheme = growth.classes, growth.scheme
+
+    def _warn(self, growth):
+        gaps = [p.relative_gap for s in self.path_ for p in s.certificate.parts or (s.certificate,)]
+        if max(gaps) > self.tol:
+            warnings.warn(
+                f"{type(self).__name__} did not reach tol={self.tol:g} at every step: the worst "
+                f"duality gap is {max(gaps):.1e} of the objective.  Scale the data, use a smaller "
+                "C, or a larger tol.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        visible = growth.path.visible()
+        if visible > VISIBLE:
+            warnings.warn(
+                f"{self.refused_.size} basis functions were refused as dependent, but at the "
+                f"samples they are not small ({visible:.1e} of x̂): the classifier depends on rtol. "
+                "Use fewer or narrower functions, or samples that enter by inner products.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def _fit_kernel(self, X, w):
+        self.basis_ = as_basis(self.basis).fit(X, sample_weight=w)
+
+    def _check_parameters(self):
+        check_positive("C", self.C)
+        check_positive("tol", self.tol)
+        check_count("max_basis", self.max_basis)
+        check_choice("select", self.select, SELECT)
+        check_choice("multiclass", self.multiclass, SCHEMES)
+        check_choice("train_on", self.train_on, ("all", "centers"))
+        if self.stop is not None and self.stop not in STOP:
+            raise ValueError(f"stop={self.stop!r} is not known; use None, 'held_out' or 'cv'.")
+        if self.patience is not None:
+            check_count("patience", self.patience)
+        if self.n_candidates is not None:
+            check_count("n_candidates", self.n_candidates)
+        if self.rtol is not None and not 0 <= self.rtol < 1:
+            raise ValueError(f"rtol must be in [0, 1), not {self.rtol!r}.")
+        if not 0 < self.validation_fraction < 1:
+            raise ValueError(
+                f"validation_fraction={self.validation_fraction!r} must lie between 0 and 1."
+            )
+        if self.train_on == "centers" and self.select == "best_improvement":
+            raise ValueError(
+                "train_on='centers' adds samples, and their objectives cannot be compared: use "
+                "select='most_misclassified' or 'random'."
+            )
+
+    # --------------------------------------------------------------------------- prediction
+
+    def decision_function(self, X, n_basis=None):
+        """f(X) of the classifier with `n_basis` functions, by default `n_basis_`.
+
+        For two classes (n,); otherwise (n, classes): votes plus confidences in (−1/3, 1/3), or
+        with multiclass="ovr" the decision values of the binary problems.
+        """
+        check_is_fitted(self, "classes_")
+        k = self._size(n_basis)
+        w = self._weights[k - 1].T
+        c = w if self._core is None else self._core[:k, :k] @ w
+        F = self._evaluate(X, c, self._coefs[k - 1].T)
+        return class_scores(F, self.classes_.size, self._scheme)
+
+    def predict(self, X, n_basis=None):
+        """The class with the largest decision value, by the classifier with `n_basis` functions."""
+        codes = predicted(self.decision_function(X, n_basis))
+        return self.classes_[codes]
+
+    def _kernel_part(self, X, c):
+        return self.basis_.take(self.selected_[: len(c)]).combine(X, c)
+
+    def _size(self, n_basis):
+        if n_basis is None:
+            return self.n_basis_
+        if not isinstance(n_basis, Integral) or not 1 <= n_basis <= len(self.path_):
+            raise ValueError(
+                f"n_basis={n_basis!r} must be an integer from 1 to {len(self.path_)}, the sizes "
+                "that were fitted."
+            )
+        return int(n_basis)
+
+
+class _Growth:
+    """The path of one estimator over one training sample, watched by a validation sample."""
+
+    def __init__(self, model, X, y, sample_weight, held, seed):
+        sample = model._sample(X, y, sample_weight)
+        self.classes, codes = labels(sample.y)
+        check_features(sample.P, sample.w)
+        C = boxes(model.C, model.class_weight, self.classes, codes, sample.w)
+        B, P = model.basis_.evaluate(sample.X), sample.P
+        n = codes.size
+        if model.train_on == "centers" and B.shape[1] != n:
+            raise ValueError(
+                f"train_on='centers' needs one basis function at each sample; there are "
+                f"{B.shape[1]} functions and {n} samples of positive weight.  Use "
+                "KernelBasis(kernel)."
+            )
+        self.truth, self.w = codes, sample.w
+        self.held_truth, self.held_w = np.empty(0), np.empty(0)
+        if held is not None:
+            X_held, y_held, w_held = _checked(model, *held)
+            given = held[0] if hasattr(held[0], "iloc") else X_held
+            B = _stack(B, model.basis_.evaluate(X_held))
+            P = np.vstack([P, evaluate(model.features_, given)])
+            self.held_truth, self.held_w = y_held, w_held
+        pairs = binary_problems(codes, self.classes.size, model.multiclass)
+        self.path = IncrementalPath(
+            B,
+            None if model.basis_.orthonormal else model.basis_.gram(),
+            P,
+            [(rows, sign, C[rows]) for rows, sign in pairs],
+            capacity=model.max_basis,
+            select=model.select,
+            n_candidates=model.n_candidates,
+            rtol=0.0 if model.rtol is None else model.rtol,
+            rng=np.random.default_rng(seed),
+            only_centers=model.train_on == "centers",
+        )
+        self.scheme, self.weights, self.coefs = model.multiclass, [], []
+
+    def step(self):
+        if not self.path.step():
+            return False
+        self.weights.append(np.array([s.w for s in self.path.solutions]))
+        self.coefs.append(np.array([s.coef for s in self.path.solutions]))
+        return True
+
+    def _codes(self, F):
+        return predicted(class_scores(F, self.classes.size, self.scheme))
+
+    def validation(self):
+        """(weight of the wrong predictions on the validation sample, weight of all)."""
+        codes = self._codes(self.path.F[self.truth.size :])
+        wrong = self.classes[codes] != self.held_truth
+        return self.held_w @ wrong, self.held_w.sum()
+
+    def record(self, validation_error):
+        wrong = self._codes(self.path.F[: self.truth.size]) != self.truth
+        proof = self.path.certificate()
+        return Step(
+            size=len(self.path.factor.chosen),
+            function=self.path.factor.chosen[-1],
+            objective=proof.primal,
+            training_error=float(self.w @ wrong / self.w.sum()),
+            validation_error=float(validation_error),
+            certificate=proof,
+        )
+
+
+def _checked(model, X, y, sample_weight):
+    """Samples that only look on, as arrays."""
+    X = model._rows(X)
+    w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    return X, np.asarray(y), w
+
+
+def _stack(A, B):
+    return sparse.vstack([A, B], format="csr") if sparse.issparse(A) else np.vstack([A, B])
+
+
+def _take(X, y, sample_weight, rows):
+    w = None if sample_weight is None else _safe_indexing(np.asarray(sample_weight), rows)
+    return _safe_indexing(X, rows), _safe_indexing(np.asarray(y), rows), w

@@ -1,0 +1,423 @@
+"""IncrementalSVMClassifier: the growing factor, the rules, the ends of the path, its errors."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import StratifiedKFold
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from kernelbook import (
+    FunctionBasis,
+    Gaussian,
+    GaussianBasis,
+    IncrementalSVMClassifier,
+    KernelBasis,
+    LinearBasis,
+    Polynomials,
+    PrimalSVMClassifier,
+    SVMGBClassifier,
+)
+from kernelbook.orthonormal import orthonormalize
+from kernelbook.solvers.growing import GrowingFactor, GrowingHinge
+from tests.naive import incremental as naive
+from tests.naive.primal import quadratic_program
+
+RULES = ("most_misclassified", "best_improvement", "random")
+
+
+def xor(n, seed=0, noise=0.3, d=3):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, np.where(X[:, 0] * X[:, 1] + noise * rng.normal(size=n) > 0.2, 1, -1)
+
+
+def objectives(model):
+    return np.array([step.objective for step in model.path_])
+
+
+@pytest.fixture(scope="module")
+def grown():
+    """A path to the end of the basis for each rule, and the machine over the whole basis."""
+    X, y = xor(60)
+    basis, features = KernelBasis(Gaussian(1.5)), Polynomials(1)
+    whole = PrimalSVMClassifier(basis, features, C=2.0).fit(X, y)
+    model = IncrementalSVMClassifier(basis, features, C=2.0, n_candidates=5, random_state=3)
+    paths = {rule: clone(model).set_params(select=rule).fit(X, y) for rule in RULES}
+    return X, y, whole, paths
+
+
+@parametrize_with_checks(
+    [
+        IncrementalSVMClassifier(),
+        IncrementalSVMClassifier(LinearBasis(), multiclass="ovr", select="random"),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+# ----------------------------------------------------------------------------------- the factor
+
+
+@given(st.integers(0, 10**6), st.integers(1, 9))
+@settings(max_examples=25, deadline=None)
+def test_the_growing_factor_is_gram_schmidt(seed, k):
+    rng = np.random.default_rng(seed)
+    Z, X = rng.normal(size=(9, 2)), rng.normal(size=(12, 2))
+    basis = GaussianBasis(Z, rng.uniform(0.3, 1.0, 9))
+    B, G = basis.evaluate(X), basis.gram()
+    order = list(rng.permutation(9)[:k])
+    factor = GrowingFactor(B, G, 9)
+    for j in order:
+        factor.append(j, factor.column(j))
+    expected = naive.coordinates(B, G, order)
+    assert np.abs(factor.X - expected).max() < 1e-7 * np.abs(expected).max()
+    T = factor.core()
+    assert np.abs(T.T @ G[np.ix_(order, order)] @ T - np.eye(k)).max() < 1e-8
+    assert np.abs(B[:, order] @ T - factor.X).max() < 1e-7 * np.abs(expected).max()
+
+
+def test_the_factor_refuses_what_rounding_hides():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(6, 2))
+    Z = np.vstack([Z, Z[0], Z[1] + 1e-9, Z[2] + 0.1])
+    basis = KernelBasis(Gaussian(1.0), Z)
+    B, G = basis.evaluate(Z), basis.gram()
+    factor = GrowingFactor(B, G, 9, rtol=0.0)
+    for j in range(6):
+        factor.append(j, factor.column(j))
+    assert factor.column(6) is None  # the same function
+    assert factor.column(7) is None  # at a distance of 1e-9: d = 1e-18
+    assert factor.column(8) is not None
+    assert factor.distance(0) == 0.0  # in the span itself
+
+
+def test_refused_functions_are_named_and_harmless():
+    X, y = xor(40)
+    X, y = np.vstack([X, X[:10]]), np.concatenate([y, y[:10]])
+    model = IncrementalSVMClassifier(C=2.0).fit(X, y)
+    assert len(model.path_) == 40
+    assert sorted(model.refused_ % 40) == list(range(10))  # one of each pair
+    whole = SVMGBClassifier(C=2.0).fit(X, y)
+    assert np.abs(model.decision_function(X) - whole.decision_function(X)).max() < 1e-6
+
+
+# ------------------------------------------------------------------------------------ the rules
+
+
+@pytest.mark.parametrize("rule", ["most_misclassified", "best_improvement"])
+@pytest.mark.parametrize("features", [None, "constant", Polynomials(1)])
+def test_a_rule_is_its_naive_twin(rule, features):
+    X, y = xor(25, seed=5)
+    basis = KernelBasis(Gaussian(1.2))
+    model = IncrementalSVMClassifier(
+        basis, features, C=1.5, max_basis=7, select=rule, n_candidates=None
+    ).fit(X, y)
+    P = {None: np.empty((25, 0)), "constant": np.ones((25, 1))}.get(
+        features if isinstance(features, str | None) else "", np.column_stack([np.ones(25), X])
+    )
+    K = Gaussian(1.2)(X)
+    # The first function is a tie between samples where only the constant has spoken: start there.
+    first = model.path_[0].function
+    chosen = [first]
+    for step in model.path_[1:]:
+        f, before = naive.solve(K, K, P, y.astype(float), np.full(25, 1.5), chosen)
+        left = [j for j in range(25) if j not in chosen]
+        if rule == "most_misclassified":
+            margin = y * f
+            assert margin[step.function] <= margin[left].min() + 1e-5
+        else:
+            trials = [
+                naive.solve(K, K, P, y.astype(float), np.full(25, 1.5), [*chosen, j])[1]
+                for j in left
+            ]
+            assert step.objective <= min(trials) + 1e-6 * before
+        chosen.append(step.function)
+        value = naive.solve(K, K, P, y.astype(float), np.full(25, 1.5), chosen)[1]
+        assert abs(step.objective - value) < 1e-6 * value
+    assert list(model.selected_) == chosen
+
+
+def test_most_misclassified_at_first_is_by_the_features_alone():
+    X, y = xor(30, seed=2)
+    model = IncrementalSVMClassifier(KernelBasis(Gaussian(1.0)), Polynomials(1), max_basis=1).fit(
+        X, y
+    )
+    P = np.column_stack([np.ones(30), X])
+    f, _ = naive.solve(None, None, P, y.astype(float), np.ones(30), [])
+    assert (y * f)[model.selected_[0]] <= (y * f).min() + 1e-5
+
+
+def test_random_choice_follows_random_state(grown):
+    X, y, _, paths = grown
+    model = paths["random"]
+    again = clone(model).fit(X, y)
+    other = clone(model).set_params(random_state=4).fit(X, y)
+    assert np.array_equal(model.selected_, again.selected_)
+    assert not np.array_equal(model.selected_, other.selected_)
+
+
+def test_few_candidates_are_drawn_and_the_best_of_them_taken(grown):
+    X, y, _, paths = grown
+    one = clone(paths["best_improvement"]).set_params(n_candidates=1, max_basis=15).fit(X, y)
+    every = clone(one).set_params(n_candidates=None).fit(X, y)
+    five = paths["best_improvement"]
+    assert np.all(objectives(every)[0] <= objectives(five)[0] + 1e-9)
+    assert objectives(every)[-1] < objectives(one)[-1]
+
+
+def test_functions_that_belong_to_no_sample_come_last():
+    X, y = xor(20)
+    far = np.full((2, 3), 50.0) + np.arange(2)[:, None]
+    basis = KernelBasis(Gaussian(2.0), np.vstack([X[:5], far]))
+    model = IncrementalSVMClassifier(basis, max_basis=10).fit(X, y)
+    assert sorted(model.selected_) == list(range(7))
+    assert set(model.selected_[-2:]) == {5, 6}
+
+
+# ------------------------------------------------------------------------------------- the path
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_nested_spaces_never_increase_the_objective(grown, rule):
+    model = grown[3][rule]
+    value = objectives(model)
+    assert np.all(np.diff(value) <= 1e-9 * value[:-1])
+    assert [step.size for step in model.path_] == list(range(1, len(value) + 1))
+    assert max(step.certificate.relative_gap for step in model.path_) < 1e-9
+    assert all(np.isnan(step.validation_error) for step in model.path_)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_path_ends_at_the_full_solution(grown, rule):
+    X, y, whole, paths = grown
+    model, Z = paths[rule], np.random.default_rng(9).normal(size=(50, 3))
+    assert model.n_basis_ == len(model.path_) == 60
+    assert abs(model.path_[-1].objective / whole.certificate_.primal - 1) < 1e-9
+    for A in (X, Z):
+        assert np.abs(model.decision_function(A) - whole.decision_function(A)).max() < 1e-6
+    dual = SVMGBClassifier(Gaussian(1.5), Polynomials(1), C=2.0).fit(X, y)
+    assert np.abs(model.decision_function(Z) - dual.decision_function(Z)).max() < 1e-6
+
+
+def test_every_classifier_of_the_path_is_the_machine_over_its_functions(grown):
+    X, y, _, paths = grown
+    model = paths["most_misclassified"]
+    for k in (1, 2, 7, 30):
+        basis = KernelBasis(Gaussian(1.5), X[model.selected_[:k]])
+        alone = PrimalSVMClassifier(basis, Polynomials(1), C=2.0).fit(X, y)
+        f = model.decision_function(X, n_basis=k)
+        assert np.abs(f - alone.decision_function(X)).max() < 1e-6
+        wrong = np.mean(model.predict(X, n_basis=k) != y)
+        assert wrong == pytest.approx(model.path_[k - 1].training_error, abs=1e-12)
+    assert np.array_equal(model.predict(X), model.predict(X, n_basis=60))
+
+
+def test_with_the_constant_it_ends_at_svc():
+    X, y = xor(50, seed=8)
+    model = IncrementalSVMClassifier(KernelBasis(Gaussian(1.0)), C=3.0).fit(X, y)
+    reference = SVC(C=3.0, gamma=1.0, tol=1e-10).fit(X, y)
+    assert np.abs(model.decision_function(X) - reference.decision_function(X)).max() < 1e-6
+
+
+@pytest.mark.parametrize("scheme", ["ovo", "ovr"])
+def test_many_classes_share_their_functions(scheme):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[::3] + 0.01 * np.arange(50)[:, None], y[::3]
+    basis = KernelBasis(Gaussian(2.0))
+    model = IncrementalSVMClassifier(basis, multiclass=scheme, max_basis=50).fit(X, y)
+    whole = PrimalSVMClassifier(basis, multiclass=scheme).fit(X, y)
+    assert model.basis_coef_.shape == (3, len(model.path_))
+    assert len(model.certificate_.parts) == 3
+    assert np.abs(model.decision_function(X) - whole.decision_function(X)).max() < 1e-6
+    assert np.all(np.diff(objectives(model)) <= 1e-9 * objectives(model)[0])
+    assert model.predict(X, n_basis=4).shape == (50,)
+
+
+# -------------------------------------------------------------------------------- stopping rules
+
+
+def test_held_out_samples_are_not_trained_on():
+    X, y = xor(120, seed=1)
+    model = IncrementalSVMClassifier(
+        KernelBasis(Gaussian(1.0)), stop="held_out", patience=5, random_state=0
+    ).fit(X, y)
+    errors = np.array([step.validation_error for step in model.path_])
+    assert model.n_basis_ == np.argmin(errors) + 1
+    assert len(errors) == model.n_basis_ + 5  # it stopped when five steps brought nothing
+    assert model.basis_.centers_.shape == (96, 3)
+    out = np.array([not (x == model.basis_.centers_).all(axis=1).any() for x in X])
+    assert out.sum() == 24
+    for k in (1, model.n_basis_):
+        assert np.mean(model.predict(X[out], n_basis=k) != y[out]) == pytest.approx(errors[k - 1])
+    same = IncrementalSVMClassifier(KernelBasis(Gaussian(1.0)), max_basis=10).fit(X[~out], y[~out])
+    k = len(model.path_)
+    assert np.array_equal(same.selected_[:k], model.selected_[:10])
+
+
+def test_cross_validation_grows_a_path_on_every_fold():
+    X, y = xor(60, seed=1)
+    folds = StratifiedKFold(3)
+    model = IncrementalSVMClassifier(
+        KernelBasis(Gaussian(1.0)), stop="cv", cv=folds, patience=None, max_basis=12
+    ).fit(X, y)
+    assert len(model.path_) == 12  # patience=None only records
+    plain = IncrementalSVMClassifier(KernelBasis(Gaussian(1.0)), max_basis=12)
+    wrong = np.zeros(12)
+    for train, test in folds.split(X, y):
+        part = clone(plain).fit(X[train], y[train])
+        for k in range(1, 13):
+            wrong[k - 1] += np.sum(part.predict(X[test], n_basis=k) != y[test])
+    errors = [step.validation_error for step in model.path_]
+    assert errors == pytest.approx(list(wrong / 60), abs=1e-12)
+    assert model.n_basis_ == np.argmin(errors) + 1
+    assert np.array_equal(model.selected_, clone(plain).fit(X, y).selected_)
+
+
+def test_weights_of_zero_are_neither_trained_on_nor_held_out():
+    X, y = xor(80)
+    w = np.where(np.arange(80) % 4 == 0, 0.0, 1.0)
+    here = w > 0
+    for stop in (None, "held_out"):
+        model = IncrementalSVMClassifier(max_basis=6, stop=stop, random_state=1)
+        a, b = clone(model).fit(X, y, w), clone(model).fit(X[here], y[here])
+        for s, t in zip(a.path_, b.path_, strict=True):
+            assert s.objective == pytest.approx(t.objective)
+            assert s.validation_error == pytest.approx(t.validation_error, nan_ok=True)
+
+
+# --------------------------------------------------------------------------------- the competitor
+
+
+def test_the_competitor_sees_only_the_labels_at_its_centres():
+    X, y = xor(60, seed=4)
+    model = IncrementalSVMClassifier(
+        KernelBasis(Gaussian(1.2)), C=2.0, max_basis=20, train_on="centers"
+    ).fit(X, y)
+    for k in (5, 20):
+        S = model.selected_[:k]
+        if np.unique(y[S]).size < 2:
+            continue
+        alone = SVC(C=2.0, gamma=1 / 1.2**2, tol=1e-10).fit(X[S], y[S])
+        assert np.abs(model.decision_function(X, k) - alone.decision_function(X)).max() < 1e-6
+    flipped = y.copy()
+    unseen = np.setdiff1d(np.arange(60), model.selected_)
+    # Labels of unseen samples still choose who is seen next; the last classifier ignores them.
+    flipped[unseen] *= -1
+    S = model.selected_
+    again = SVC(C=2.0, gamma=1 / 1.2**2, tol=1e-10).fit(X[S], flipped[S])
+    assert np.abs(model.decision_function(X) - again.decision_function(X)).max() < 1e-6
+    # Each step adds the sample that the last classifier gets most wrong.
+    for k in (6, 12):
+        margin = y * model.decision_function(X, k)
+        rest = np.setdiff1d(np.arange(60), S[:k])
+        assert margin[S[k]] == pytest.approx(margin[rest].min(), abs=1e-8)
+
+
+def test_with_all_samples_the_competitor_is_the_same_machine():
+    X, y = xor(30)
+    both = [
+        IncrementalSVMClassifier(train_on=train_on, max_basis=30).fit(X, y)
+        for train_on in ("all", "centers")
+    ]
+    assert both[0].path_[-1].objective == pytest.approx(both[1].path_[-1].objective, rel=1e-9)
+
+
+# ------------------------------------------------------------------------------- other bases
+
+
+def test_any_basis_can_grow():
+    X, y = xor(40)
+    waves = [lambda X, k=k: np.cos(k * X[:, 0]) for k in range(4)]
+    S = sparse.csr_array(np.where(np.abs(X) > 0.5, X, 0.0))
+    for basis, data in (
+        (GaussianBasis(widths=[0.5, 2.0]), X),
+        (GaussianBasis(widths=[0.5, 2.0], reading="inner_product"), X),
+        (FunctionBasis(waves), X),
+        (FunctionBasis(waves, np.eye(4) + 0.3), X),
+        (LinearBasis(), X),
+        (LinearBasis(), S),
+    ):
+        model = IncrementalSVMClassifier(basis, max_basis=8).fit(data, y)
+        k = len(model.path_)
+        assert k == min(8, model.basis_.evaluate(data).shape[1])
+        f = model.decision_function(data)
+        assert np.mean((f > 0) != (y > 0)) == pytest.approx(model.path_[-1].training_error)
+        part = model.basis_.take(model.selected_)
+        assert orthonormalize(part).evaluate(data).shape == (40, k)
+
+
+# ----------------------------------------------------------------------------- at home, and errors
+
+
+def test_pickle_and_clone(grown):
+    X, _, _, paths = grown
+    model = paths["most_misclassified"]
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.decision_function(X, 7), model.decision_function(X, 7))
+    assert [s.objective for s in again.path_] == [s.objective for s in model.path_]
+    assert clone(model).get_params()["C"] == 2.0
+
+
+def test_refusals(grown):
+    X, y, _, paths = grown
+    with pytest.raises(NotFittedError):
+        IncrementalSVMClassifier().predict(X)
+    for bad, match in (
+        ({"max_basis": 0}, "max_basis=0"),
+        ({"select": "best"}, "select='best'"),
+        ({"stop": "early"}, "stop='early'"),
+        ({"patience": 0}, "patience=0"),
+        ({"n_candidates": 1.5}, "n_candidates=1.5"),
+        ({"train_on": "some"}, "train_on='some'"),
+        ({"validation_fraction": 1.0}, "validation_fraction=1.0"),
+        ({"rtol": 2.0}, "rtol"),
+        ({"C": -1.0}, "C=-1.0"),
+        ({"train_on": "centers", "select": "best_improvement"}, "cannot be compared"),
+        ({"train_on": "centers", "basis": LinearBasis()}, "one basis function at each sample"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            IncrementalSVMClassifier(**bad).fit(X, y)
+    for k in (0, 61, 2.5, "all"):
+        with pytest.raises(ValueError, match="from 1 to 60"):
+            paths["random"].predict(X, n_basis=k)
+
+
+def test_features_that_separate_leave_nothing_to_the_basis():
+    X, _ = xor(40)
+    y = X[:, 0] > 0.1
+    model = IncrementalSVMClassifier(features=Polynomials(1), max_basis=5).fit(X, y)
+    assert not model.basis_coef_.any()
+    assert objectives(model).tolist() == [0.0] * 5
+    assert np.array_equal(model.predict(X), y)
+
+
+def test_a_warm_start_that_fails_is_not_believed(monkeypatch):
+    """Whatever the first attempt returns, what is kept is proved."""
+    from kernelbook.solvers import growing
+
+    X, y = xor(40)
+    real = growing.by_multipliers
+
+    def lame(*args, **options):
+        if "sigma" in options or lame.always:
+            options["max_newton"] = 1
+        return real(*args, **options)
+
+    monkeypatch.setattr(growing, "by_multipliers", lame)
+    x = np.column_stack([X, X[:, 0] * X[:, 1]])
+    for lame.always in (False, True):
+        machine = GrowingHinge(np.ones((40, 1)), y.astype(float), np.ones(40))
+        found = machine.solve(x)
+        assert machine.n_restarts > 0
+        best = quadratic_program(x, np.ones((40, 1)), y.astype(float), np.ones(40))[-1]
+        assert abs(found.certificate.primal / best - 1) < 1e-6
+        assert found.certificate.relative_gap < 1e-9
