@@ -145,6 +145,8 @@ def steps(rng):
     alpha = feasible(rng, y, 2.0)
     for i, j in ((0, 1), (2, 3), (5, 4), (7, 9), (8, 6)):
         yield f"variables {i} and {j}", (gram, y, 2.0, alpha, i, j)
+    i, j = int(np.argmax(y)), int(np.argmin(y))
+    yield "a small box", (gram, y, 0.05, np.zeros(10), i, j)
     x = np.array([[0.3], [0.3], [1.0], [2.0]])
     twins = gaussian(x)
     for y in ([1.0, -1.0, 1.0, -1.0], [1.0, 1.0, -1.0, -1.0]):
