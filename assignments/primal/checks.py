@@ -1,0 +1,233 @@
+"""Hidden checks of assignment 5.  Never released, never built into the book."""
+
+import numpy as np
+from scipy import linalg, optimize
+
+from kernelbook.course import Assignment, Question
+from kernelbook.course.assignment import arrays
+
+
+def spd(rng, m):
+    A = rng.normal(size=(m, m + 3))
+    return A @ A.T / m
+
+
+def gaussian(x, width):
+    return np.exp(-((np.subtract.outer(x, x) / width) ** 2))
+
+
+def centres(rng):
+    for M, d in ((5, 1), (6, 2), (4, 3)):
+        widths = rng.uniform(0.5, 3.0, size=M)
+        yield f"{M} centres, d = {d}", (rng.normal(size=(M, d)), widths)
+
+
+def l2(centers, widths):
+    M, d = centers.shape
+    G = np.empty((M, M))
+    for i in range(M):
+        for j in range(M):
+            # By precisions: the product of two Gaussians, integrated.
+            p, q = widths[i] ** -2, widths[j] ** -2
+            squares = np.sum((centers[i] - centers[j]) ** 2)
+            heights = (2 * p / np.pi) ** (d / 4) * (2 * q / np.pi) ** (d / 4)
+            volume = (np.pi / (p + q)) ** (d / 2)
+            G[i, j] = heights * volume * np.exp(-p * q / (p + q) * squares)
+    return G
+
+
+def positive(rng):
+    for m in (3, 6):
+        yield f"{m} functions", (spd(rng, m),)
+
+
+def triangular(G):
+    return linalg.cholesky(linalg.inv(G), lower=False)
+
+
+def judge_triangular(arguments, answer, value):
+    (G,) = arguments
+    T = arrays(value, G.shape)
+    if np.abs(np.tril(T, -1)).max() > 1e-8 * np.abs(T).max():
+        return "the matrix is not upper triangular"
+    if np.diag(T).min() <= 0:
+        return "the diagonal is not positive"
+    if np.abs(T.T @ G @ T - np.eye(len(G))).max() > 1e-7:
+        return "the functions are not orthonormal"
+    return None
+
+
+def nearly_singular(rng):
+    A = rng.normal(size=(6, 3))
+    yield "rank 3", (A @ A.T, 1e-8)
+    Q = linalg.qr(rng.normal(size=(5, 5)))[0]
+    values = 50 * np.array([1, 0.3, 1e-2, 1e-5, 1e-7])
+    yield "some eigenvalues below the limit", ((Q * values) @ Q.T, 1e-4)
+
+
+def rank(G, rtol):
+    values = linalg.eigvalsh(G)
+    return int((values > rtol * values[-1]).sum())
+
+
+def judge_truncated(arguments, answer, value):
+    G, _ = arguments
+    T = arrays(value, (len(G), answer))
+    if np.abs(T.T @ G @ T - np.eye(answer)).max() > 1e-6:
+        return "the functions are not orthonormal"
+    # They must span the large eigenvectors.
+    top = linalg.eigh(G)[1][:, -answer:]
+    outside = T - top @ (top.T @ T)
+    if np.abs(outside).max() > 1e-6 * np.abs(T).max():
+        return "the columns leave the span of the large eigenvectors"
+    return None
+
+
+def bases(rng):
+    for n, M in ((7, 4), (4, 6)):
+        about = f"{n} samples, {M} functions"
+        yield about, (rng.normal(size=(n, M)), spd(rng, M))
+
+
+def kernel(B, G):
+    xhat = linalg.solve_triangular(
+        linalg.cholesky(G, lower=True), B.T, lower=True
+    )
+    return xhat.T @ xhat
+
+
+def machines(rng):
+    for n, k, l in ((20, 4, 1), (30, 6, 2)):
+        y = np.where(rng.uniform(size=n) < 0.5, 1.0, -1.0)
+        y[:2] = 1.0, -1.0
+        xhat = rng.normal(size=(n, k)) + 0.5 * y[:, None]
+        P = np.column_stack([np.ones(n), rng.normal(size=(n, l - 1))])
+        yield f"{n} samples, {l} free", (xhat, P, y, float(rng.uniform(0.5, 2)))
+
+
+def with_points(rng):
+    for about, (xhat, P, y, C) in machines(rng):
+        w, lam = rng.normal(size=xhat.shape[1]), rng.normal(size=P.shape[1])
+        yield about, (xhat, P, y, C, w, lam)
+
+
+def value(z, A, k, y, C):
+    slack = np.maximum(0, 1 - y * (A @ z))
+    return z[:k] @ z[:k] / 2 + C * np.sum(slack**2)
+
+
+def slope(z, A, k, y, C):
+    """Sample by sample."""
+    g = np.concatenate([z[:k], np.zeros(len(z) - k)])
+    for a, label in zip(A, y, strict=True):
+        slack = 1 - label * (a @ z)
+        if slack > 0:
+            g -= 2 * C * slack * label * a
+    return g
+
+
+def slopes(xhat, P, y, C, w, lam):
+    k = len(w)
+    z = np.concatenate([w, lam])
+    g = slope(z, np.hstack([xhat, P]), k, y, C)
+    return g[:k], g[k:]
+
+
+def minimum(xhat, P, y, C):
+    A, k = np.hstack([xhat, P]), xhat.shape[1]
+    zero = np.zeros(A.shape[1])
+    found = optimize.minimize(
+        value, zero, (A, k, y, C), jac=slope, method="BFGS", tol=1e-9
+    )
+    return found.fun
+
+
+def judge_minimum(arguments, answer, returned):
+    xhat, P, y, C = arguments
+    k = xhat.shape[1]
+    A = np.hstack([xhat, P])
+    w, lam = arrays(returned, (k,), (P.shape[1],))
+    z = np.concatenate([w, lam])
+    size = np.linalg.norm(slope(np.zeros(len(z)), A, k, y, C))
+    if np.linalg.norm(slope(z, A, k, y, C)) > 1e-6 * size:
+        return "the gradient is not zero"
+    if value(z, A, k, y, C) > answer * (1 + 1e-6):
+        return "the objective is not at its minimum"
+    return None
+
+
+def one_more(rng):
+    for k in (2, 5):
+        G = spd(rng, k + 1)
+        L = linalg.cholesky(G[:k, :k], lower=True)
+        yield f"{k} functions and a new one", (L, G[k, :k], float(G[k, k]))
+    a = rng.normal(size=5)
+    inside = G[:5, :5] @ a
+    yield "one that is in the span", (L, inside, float(a @ inside))
+
+
+def factor(L, b, d):
+    G = np.block([[L @ L.T, b[:, None]], [b[None, :], np.array([[d]])]])
+    if d - b @ linalg.solve(L @ L.T, b) <= 1e-10 * d:
+        return L
+    return linalg.cholesky(G, lower=True)
+
+
+def gram_matrices(rng):
+    x = rng.uniform(size=12)
+    scale = rng.uniform(0.5, 2, size=12)
+    yield (
+        "a scaled Gaussian, 4 steps",
+        (
+            np.outer(scale, scale) * gaussian(x, 0.3),
+            4,
+        ),
+    )
+    yield "a random matrix, 6 steps", (spd(rng, 9), 6)
+
+
+def greedy(gram, steps):
+    """Schur complements in full."""
+    rest, chosen, columns = gram.copy(), [], []
+    for _ in range(steps):
+        p = int(np.argmax(np.diag(rest)))
+        columns.append(rest[:, p] / np.sqrt(rest[p, p]))
+        rest = rest - np.outer(columns[-1], columns[-1])
+        chosen.append(p)
+    return np.array(chosen), np.array(columns).T
+
+
+def chosen_sets(rng):
+    x = np.sort(rng.uniform(size=10))
+    yield "a Gaussian", (gaussian(x, 0.2), rng.permutation(10)[:4])
+    yield "a random matrix", (spd(rng, 8), rng.permutation(8)[:5])
+
+
+def left(gram, chosen):
+    shares = [1.0]
+    for s in range(1, len(chosen) + 1):
+        S = chosen[:s]
+        L = linalg.cholesky(gram[np.ix_(S, S)], lower=True)
+        V = linalg.solve_triangular(L, gram[S], lower=True)
+        shares.append(1 - np.sum(V**2) / np.trace(gram))
+    return np.array(shares)
+
+
+ASSIGNMENT = Assignment(
+    name="primal",
+    number=5,
+    title="Basis expansions in the primal",
+    questions=(
+        Question("l2_gram", 4, centres, l2),
+        Question(
+            "orthonormalize", 3, positive, triangular, judge=judge_triangular
+        ),
+        Question("truncate", 3, nearly_singular, rank, judge=judge_truncated),
+        Question("equivalent_kernel", 3, bases, kernel, rtol=1e-6),
+        Question("gradient", 4, with_points, slopes),
+        Question("solve_primal", 5, machines, minimum, judge=judge_minimum),
+        Question("grow", 4, one_more, factor, rtol=1e-6),
+        Question("pivoted", 5, gram_matrices, greedy, rtol=1e-6),
+        Question("remainders", 3, chosen_sets, left, rtol=1e-6),
+    ),
+)

@@ -1,0 +1,153 @@
+"""Hidden checks of assignment 6.  Never released, never built into the book."""
+
+import numpy as np
+from scipy import linalg
+
+from kernelbook.course import Assignment, Question
+
+
+def weeks(rng):
+    for n, years in ((120, 3), (40, 5)):
+        year = 1970 + rng.integers(0, years, size=n)
+        month = 1 + rng.integers(0, 12, size=n)
+        values = 330 + rng.normal(size=n)
+        values[rng.uniform(size=n) < 0.3] = np.nan
+        values[(year == 1970) & (month < 4)] = np.nan  # months without a value
+        yield f"{n} weeks of {years} years, with holes", (year, month, values)
+
+
+def means(year, month, values):
+    found = {}
+    for a, b, v in zip(year, month, values, strict=True):
+        if not np.isnan(v):
+            found.setdefault((int(a), int(b)), []).append(v)
+    keys = sorted(found)
+    times = np.array([a + (b - 0.5) / 12 for a, b in keys])
+    return times, np.array([np.mean(found[k]) for k in keys])
+
+
+def times(rng):
+    yield "two harmonics", (1960 + 40 * rng.uniform(size=9), 2)
+    yield "no harmonic", (2010 + rng.uniform(size=4), 0)
+    yield "four harmonics", (1990 + rng.uniform(size=12), 4)
+
+
+def features(t, harmonics):
+    P = np.ones((len(t), 2 + 2 * harmonics))
+    P[:, 1] = 0.1 * (t - 2000)
+    for k in range(harmonics):
+        turn = np.exp(2j * np.pi * (k + 1) * t)
+        P[:, 2 + 2 * k], P[:, 3 + 2 * k] = turn.real, turn.imag
+    return P
+
+
+def gaussian(s, t, width):
+    return np.exp(-((np.subtract.outer(s, t) / width) ** 2))
+
+
+def fit(gram, P, y, reg):
+    """Null space first, then the features."""
+    m = len(y)
+    Q = linalg.qr(P)[0][:, P.shape[1] :]
+    A = gram + m * reg * np.eye(m)
+    c = Q @ linalg.solve(Q.T @ A @ Q, Q.T @ y)
+    return c, np.linalg.lstsq(P, y - A @ c)[0]
+
+
+def record(rng, m):
+    t = 1980 + np.arange(m) / 12
+    drift = np.cumsum(rng.normal(size=m)) / 10
+    season = rng.normal(size=2) @ [np.cos(2 * np.pi * t), np.sin(4 * np.pi * t)]
+    return t, 340 + (t - 1980) * rng.uniform(1, 2) + season + drift
+
+
+def futures(rng):
+    for m, harmonics in ((40, 1), (60, 2)):
+        t, y = record(rng, m)
+        new = np.concatenate([t[5:9] + 0.01, t[-1] + np.arange(1, 9) / 12])
+        yield f"{m} months", (t, y, new, 1.5, 0.003, harmonics)
+
+
+def predicted(t, y, t_new, width, reg, harmonics):
+    P = features(t, harmonics)
+    c, lam = fit(gaussian(t, t, width), P, y, reg)
+    return gaussian(t_new, t, width) @ c + features(t_new, harmonics) @ lam
+
+
+def weights(rng):
+    for m, l in ((20, 1), (26, 4)):
+        t, y = record(rng, m)
+        P = features(t, 1)[:, :l]
+        regs = [1e-4, 1e-3, 1e-2, 1e-1, 1.0]
+        yield f"{m} samples, {l} features", (gaussian(t, t, 0.4), P, y, regs)
+
+
+def refits(gram, P, y, regs):
+    m = len(y)
+    errors = []
+    for reg in regs:
+        left = []
+        for i in range(m):
+            k = np.arange(m) != i
+            c, lam = fit(gram[np.ix_(k, k)], P[k], y[k], reg * m / (m - 1))
+            left.append(y[i] - gram[i, k] @ c - P[i] @ lam)
+        errors.append(np.mean(np.square(left)))
+    return regs[int(np.argmin(errors))], np.array(errors)
+
+
+def lengths(rng):
+    for _ in range(3):
+        horizon = int(rng.integers(3, 9))
+        first = int(rng.integers(10, 30))
+        exact = first + 4 * horizon
+        yield "tests that fit exactly", (exact, first, horizon)
+        yield "a rest at the end", (exact + horizon - 1, first, horizon)
+
+
+def splits(m, first, horizon):
+    rows = []
+    while first + horizon <= m:
+        rows.append((first, first + horizon))
+        first += horizon
+    return np.array(rows)
+
+
+def judged(rng):
+    for n in (12, 30):
+        y = 340 + rng.normal(size=n)
+        yield f"{n} months", (y, y + rng.normal(size=n), 339 + rng.normal(size=12))
+
+
+def relative(y, prediction, last):
+    baseline = np.resize(last, len(y))
+    return 1 - np.sum((y - prediction) ** 2) / np.sum((y - baseline) ** 2)
+
+
+def tests(rng):
+    t, y = record(rng, 66)
+    for harmonics, rows in ((1, [[30, 42], [42, 54]]), (2, [[36, 48], [48, 66]])):
+        yield f"{harmonics} harmonics", (t, y, 2.0, 0.01, harmonics, np.array(rows))
+
+
+def errors_ahead(t, y, width, reg, harmonics, rows):
+    found = []
+    for n, end in rows:
+        f = predicted(t[:n], y[:n], t[n:end], width, reg, harmonics)
+        found.append(np.sqrt(np.mean((f - y[n:end]) ** 2)))
+    return np.array(found)
+
+
+ASSIGNMENT = Assignment(
+    name="project",
+    number=6,
+    title="A project on real data",
+    questions=(
+        Question("monthly", 4, weeks, means),
+        Question("known_part", 3, times, features, rtol=1e-6),
+        Question("forecast", 5, futures, predicted, rtol=1e-6),
+        Question("choose_reg", 5, weights, refits, rtol=1e-5),
+        Question("rolling_splits", 3, lengths, splits),
+        Question("skill", 3, judged, relative),
+        Question("backtest", 4, tests, errors_ahead, rtol=1e-4),
+    ),
+)
