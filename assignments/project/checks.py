@@ -115,7 +115,10 @@ def splits(m, first, horizon):
 def judged(rng):
     for n in (12, 30):
         y = 340 + rng.normal(size=n)
-        yield f"{n} months", (y, y + rng.normal(size=n), 339 + rng.normal(size=12))
+        yield (
+            f"{n} months",
+            (y, y + rng.normal(size=n), 339 + rng.normal(size=12)),
+        )
 
 
 def relative(y, prediction, last):
@@ -125,8 +128,14 @@ def relative(y, prediction, last):
 
 def tests(rng):
     t, y = record(rng, 66)
-    for harmonics, rows in ((1, [[30, 42], [42, 54]]), (2, [[36, 48], [48, 66]])):
-        yield f"{harmonics} harmonics", (t, y, 2.0, 0.01, harmonics, np.array(rows))
+    for harmonics, rows in (
+        (1, [[30, 42], [42, 54]]),
+        (2, [[36, 48], [48, 66]]),
+    ):
+        yield (
+            f"{harmonics} harmonics",
+            (t, y, 2.0, 0.01, harmonics, np.array(rows)),
+        )
 
 
 def errors_ahead(t, y, width, reg, harmonics, rows):

@@ -166,7 +166,9 @@ def test_inputs_are_secret_but_the_same_again(assignment):
             )
             for d in (first, again, other)
         ]
-        assert np.array_equal(flat[0], flat[1])
-        assert flat[0].shape != flat[2].shape or not np.array_equal(flat[0], flat[2])
+        assert np.array_equal(flat[0], flat[1], equal_nan=True)
+        assert flat[0].shape != flat[2].shape or not np.array_equal(
+            flat[0], flat[2], equal_nan=True
+        )
         for case in first:
             assert len(case.about) < 80
