@@ -16,7 +16,7 @@ export JUPYTER_DATA_DIR := $(HOME_OF_JUPYTER)/data
 export JUPYTER_RUNTIME_DIR := $(HOME_OF_JUPYTER)/runtime
 export MPLCONFIGDIR := $(HOME_OF_JUPYTER)/matplotlib
 
-.PHONY: help book test lint unit notebooks strict lab run lock clean env
+.PHONY: help book pdf test lint unit notebooks strict lab run lock clean env
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
@@ -44,6 +44,9 @@ unit: env  ## unit tests, first compiled, then (the jitted kernels) interpreted
 
 notebooks: env  ## run every notebook and compare what it prints with what is stored
 	@$(BIN)/python tools/check_notebooks.py
+
+pdf: env  ## build the book as PDF (needs xelatex and latexmk) and print its address
+	@$(BIN)/python tools/build_book.py --pdf
 
 lab: env  ## open the chapters in JupyterLab (LABFLAGS="--no-browser --port=9999" to steer it)
 	@$(BIN)/jupyter labextension disable --level=sys_prefix \

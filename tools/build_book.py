@@ -1,4 +1,4 @@
-"""Build the book as HTML.
+"""Build the book as HTML, or as PDF.
 
 `make book` builds what changed; `make strict` starts from nothing and treats every warning as an
 error.  (Without `--all` a page that failed before is not read again, and a strict build would pass
@@ -6,6 +6,7 @@ falsely.)
 """
 
 import argparse
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +20,10 @@ def main():
     parser.add_argument(
         "--strict", action="store_true", help="from nothing, every warning an error"
     )
+    parser.add_argument("--pdf", action="store_true", help="a PDF by xelatex instead of pages")
     arguments = parser.parse_args()
+    if arguments.pdf:
+        return build_pdf()
     command = [str(Path(sys.executable).parent / "jupyter-book"), "build", str(ROOT)]
     command += STRICT * arguments.strict + ["-q"] * (not arguments.strict)
     print("Building the book (half a minute) ...", flush=True)
@@ -29,6 +33,26 @@ def main():
     if done.returncode or not page.exists():
         sys.exit("The book did not build; the messages above name the page and the line.")
     print(f"\nThe book: {page.as_uri()}")
+
+
+def build_pdf():
+    if missing := [name for name in ("xelatex", "latexmk") if not shutil.which(name)]:
+        sys.exit(
+            f"{' and '.join(missing)} missing; on Debian: apt-get install latexmk texlive-xetex "
+            "texlive-latex-extra texlive-fonts-extra fonts-texgyre fonts-dejavu xindy"
+        )
+    command = [str(Path(sys.executable).parent / "jupyter-book"), "build", str(ROOT)]
+    log = ROOT / "_build" / "pdf.log"
+    log.parent.mkdir(exist_ok=True)
+    print("Building the PDF (some minutes) ...", flush=True)
+    with log.open("w") as file:
+        subprocess.run(
+            [*command, "--builder", "pdflatex"], cwd=ROOT, check=False, stdout=file, stderr=file
+        )
+    pages = ROOT / "_build" / "latex" / "kernelbook.pdf"
+    if not pages.exists():
+        sys.exit(f"The PDF did not build; {log.relative_to(ROOT)} says why.")
+    print(f"\nThe book: {pages.as_uri()}")
 
 
 if __name__ == "__main__":
