@@ -184,6 +184,8 @@ def gram_matrices(rng):
         ),
     )
     yield "a random matrix, 6 steps", (spd(rng, 9), 6)
+    A = rng.normal(size=(8, 3))
+    yield "rank 3, 6 steps", (A @ A.T, 6)
 
 
 def greedy(gram, steps):
@@ -191,6 +193,8 @@ def greedy(gram, steps):
     rest, chosen, columns = gram.copy(), [], []
     for _ in range(steps):
         p = int(np.argmax(np.diag(rest)))
+        if rest[p, p] <= 1e-12 * np.diag(gram).max():
+            break
         columns.append(rest[:, p] / np.sqrt(rest[p, p]))
         rest = rest - np.outer(columns[-1], columns[-1])
         chosen.append(p)

@@ -40,6 +40,7 @@ WRONG = {
         ("p = int(np.argmax(rest))", "p = k"),
         (" - L[:, :k] @ L[p, :k]", ""),
         ("np.sqrt(rest[p])", "rest[p]"),
+        ("if rest[p] <= limit:", "if False:"),
     ],
     "remainders": [
         ("shares = [1.0]", "shares = []"),
