@@ -54,6 +54,17 @@ def test_cells_checks_points_and_chapters_fit_together(assignment):
         assert set(chapters) <= CHAPTERS
 
 
+def test_the_master_was_executed_and_passes_its_own_public_checks(assignment):
+    for name, cell in assignment.cells():
+        if cell["cell_type"] == "code":
+            assert cell["execution_count"], f"{name} was never executed; use `make run`"
+            streams = [o for o in cell["outputs"] if o["output_type"] == "stream"]
+            assert all(o["name"] == "stdout" for o in streams), f"{name} warns"
+            printed = "".join("".join(o["text"]) for o in streams)
+            if name.endswith("-check"):
+                assert printed == f"{name.removesuffix('-check')}: public checks passed\n"
+
+
 def test_there_is_something_to_code_to_derive_and_to_draw(assignment):
     manual = [cell for _, cell in assignment.cells("manual")]
     assert {cell["cell_type"] for cell in manual} == {"code", "markdown"}

@@ -21,54 +21,10 @@ from kernelbook.course.submission import safe_name
 from .attacks import CODE, RETURNS
 from .attacks_files import NOTEBOOKS
 from .helpers import load, needs_sandbox, notebook, save, with_code
+from .small import CANARY, MASTER, make
 
 pytestmark = needs_sandbox
 
-CANARY = "canary-5d1f0c"  # stands in every file and variable that must not be read
-CHECKS = f"""
-# {CANARY}
-import numpy as np
-from kernelbook.course import Assignment, Question
-
-
-def cases(rng):
-    yield "three numbers", (rng.normal(size=3),)
-    yield "three others", (rng.normal(size=3),)
-
-
-ASSIGNMENT = Assignment(
-    "small", 1, "Small", (Question("double", 3, cases, lambda x: 2 * x),
-                          Question("total", 2, cases, lambda x: x.sum())),
-    packages=("numpy",), seconds=1.5, total=10.0,
-)
-"""
-
-
-def tagged(cell_type, text, name, grade=False, solution=False, points=None):
-    tag = {"grade": grade, "grade_id": name, "locked": not solution, "schema_version": 3}
-    tag |= {"solution": solution, "task": False} | ({"points": points} if points else {})
-    cell = {"cell_type": cell_type, "source": text, "metadata": {"nbgrader": tag}, "id": name}
-    return cell | ({"outputs": [], "execution_count": None} if cell_type == "code" else {})
-
-
-def answered(name, body):
-    return f"def {name}(x):\n    ### BEGIN SOLUTION\n    return {body}\n    ### END SOLUTION"
-
-
-MASTER = {
-    "nbformat": 4,
-    "nbformat_minor": 5,
-    "metadata": {"kernelspec": {"name": "python3", "language": "python", "display_name": "P"}},
-    "cells": [
-        tagged("markdown", "# Small", "text-1"),
-        tagged("code", "import numpy as np", "setup"),
-        tagged("code", answered("double", "2 * x"), "double", solution=True),
-        tagged("code", "assert True", "double-check", grade=True, points=3),
-        tagged("code", answered("total", "x.sum()"), "total", solution=True),
-        tagged("code", "assert True", "total-check", grade=True, points=2),
-        tagged("markdown", f"Because. {CANARY}", "essay", grade=True, solution=True, points=4),
-    ],
-}
 # Code that is nearly right: so a score of 0 says something about the attack.
 UNDONE = {
     "double": "def double(x):\n    return 3 * x",
@@ -145,9 +101,7 @@ NAMES_OF_STUDENTS = {
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory):
     root = tmp_path_factory.mktemp("attacked")
-    masters = root / "assignments"
-    save(masters, "small", MASTER, "small")
-    (masters / "small" / "checks.py").write_text(CHECKS)
+    masters = make(root)
     assignment = load("small", masters)
     server = Server()
     server.start()
