@@ -38,6 +38,9 @@ __all__ = [
 ]
 
 
+_MOST = 100_000  # monomials, far more than any sample can tell apart
+
+
 class Constant(TransformerMixin, BaseEstimator):
     """The single feature φ(x) = 1: the bias term of the standard support vector machine."""
 
@@ -93,10 +96,16 @@ class Polynomials(TransformerMixin, BaseEstimator):
         self.scaled = scaled
 
     def fit(self, X, y=None):
-        if not (isinstance(self.degree, (int, np.integer)) and self.degree >= 0):
+        integer = isinstance(self.degree, (int, np.integer)) and not isinstance(self.degree, bool)
+        if not (integer and self.degree >= 0):
             raise ValueError(f"degree must be an integer ≥ 0, not {self.degree!r}.")
         X = validate_data(self, X, dtype=np.float64)
         d = X.shape[1]
+        if (count := comb(d + self.degree, d)) > _MOST:
+            raise ValueError(
+                f"degree={self.degree} on {d} columns means {count} monomials; choose a smaller "
+                "degree, or fewer columns."
+            )
         self.powers_ = np.array(
             [
                 np.bincount(chosen, minlength=d)
@@ -182,6 +191,11 @@ def as_features(features):
         )
     if hasattr(features, "fit") and hasattr(features, "transform"):
         return clone(features)
+    if hasattr(features, "cpd_order"):
+        raise TypeError(
+            f"features={features!r} is a kernel; pass it as kernel, or as features a function of "
+            "X alone: lambda X: kernel(X, centres)."
+        )
     if callable(features):
         return FunctionFeatures(features)
     raise TypeError(
@@ -192,7 +206,9 @@ def as_features(features):
 
 def evaluate(features, X) -> np.ndarray:
     """The matrix P of a fitted feature map at X, dense, float64 and checked."""
-    return check_feature_matrix(features.transform(X), X.shape[0], "features(X)")
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is an error below
+        P = features.transform(X)
+    return check_feature_matrix(P, X.shape[0], "features(X)")
 
 
 def check_feature_matrix(P, n_rows, name) -> np.ndarray:
@@ -212,7 +228,7 @@ def check_feature_matrix(P, n_rows, name) -> np.ndarray:
         row, column = np.argwhere(~np.isfinite(P))[0]
         raise ValueError(
             f"{name} is {P[row, column]} at sample {row}, feature {column}; "
-            "features must be finite."
+            "features must be finite: scale the columns (StandardScaler), or drop that feature."
         )
     return P
 

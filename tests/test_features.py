@@ -343,3 +343,38 @@ def test_definite_kernels_need_none():
 def test_polynomials_too_many_to_name_are_not_built():
     with pytest.raises(ValueError, match="on points with 1000 columns these are 501501"):
         check_order(np.ones((9, 1)), np.ones((9, 1000)), Polyharmonic(5))
+
+
+def test_degrees_that_are_refused():
+    for degree in (-1, 2.0, "2", True, None):
+        with pytest.raises(ValueError, match="degree must be an integer ≥ 0"):
+            Polynomials(degree).fit(np.ones((3, 2)))
+    with pytest.raises(ValueError, match=r"degree=10 on 30 columns means 847660528 monomials"):
+        Polynomials(10).fit(np.ones((3, 30)))
+
+
+def singular(*values):
+    """A feature matrix whose columns have largest entry about one and these singular values."""
+    Q, l = np.linalg.qr(np.random.default_rng(0).normal(size=(30, 30)))[0], len(values)
+    return Q[:, :l] * values @ np.linalg.qr(np.random.default_rng(1).normal(size=(l, l)))[0]
+
+
+@pytest.mark.parametrize(
+    ("values", "doubtful"),
+    [
+        ((1.0, 0.5, 1e-2), False),
+        ((1.0, 0.5, 1e-2, 0.0), False),
+        ((1.0, 1e-5, 1e-17), False),
+        ((1.0, 1e-3, 1e-6, 1e-9, 1e-12), False),  # no gap, but all of them are there
+        ((1.0, 1e-4, 1e-8, 1e-12, 1e-16), True),
+        ((1.0, 1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12, 1e-14, 1e-16), True),
+        ((1.0, 1e-9, 1e-18), True),
+    ],
+)
+def test_a_rank_that_rounding_decides_is_doubtful(values, doubtful):
+    r = feature_range(singular(*values))
+    assert r.doubtful == doubtful
+    assert not feature_range(np.ones((5, 2))).doubtful
+    assert not feature_range(np.empty((5, 0))).doubtful
+    assert len(r.values) == len(values)
+    assert r.values[0] == 1.0

@@ -334,5 +334,21 @@ def test_never_wrong_in_silence(seed, m, l, reg, width, weighted):
 
 def test_no_kernel_at_all():
     """The zero kernel leaves least squares on the features."""
-    ours = GRLSRegressor(0.0 * Gaussian(1.0), Polynomials(1)).fit(X, Y)
-    np.testing.assert_allclose(ours.predict(Z), LinearRegression().fit(X, Y).predict(Z), atol=1e-10)
+    expected = LinearRegression().fit(X, Y).predict(Z)
+    with pytest.warns(UserWarning, match="zero at every pair of samples"):
+        ours = GRLSRegressor(0.0 * Gaussian(1.0), Polynomials(1)).fit(X, Y)
+    np.testing.assert_allclose(ours.predict(Z), expected, atol=1e-10)
+    for learner in (GRLSRegressor, GRLSRegressorCV):
+        with pytest.warns(UserWarning, match="underflow, scale X"):
+            ours = learner(ThinPlate(), Polynomials(1)).fit(1e-300 * X, Y)
+        np.testing.assert_allclose(ours.predict(1e-300 * Z), expected, atol=1e-9)
+
+
+def test_numbers_at_the_edge():
+    """y near the largest number: an error in words, and no RuntimeWarning of ours before it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "invalid value encountered in reduce")  # scikit-learn's
+        with pytest.raises(ValueError, match="overflow: rescale y"):
+            GRLSRegressor(Gaussian(1.0)).fit(X, np.where(Y > 0, 1.7e308, -1.7e308))
+    with pytest.raises(ValueError, match=r"features\(X\) is .*inf at sample 0, feature 3"):
+        GRLSRegressor(Gaussian(1e200), Polynomials(3, scaled=False)).fit(1e200 * X, Y)

@@ -70,6 +70,8 @@ def test_polynomials_may_hide_in_other_features():
         ({"kernel": "rbf"}, TypeError, r"'precomputed'.*'rbf', which is Gaussian\(width=1/√gamma"),
         ({"kernel": Gaussian}, TypeError, "Gaussian is a class"),
         ({"features": Polynomials}, TypeError, r"features=Polynomials\(…\)"),
+        ({"features": Gaussian(1.0)}, TypeError, "is a kernel; pass it as kernel"),
+        ({"features": lambda X: X * 1e200 * X * 1e200}, ValueError, "features.X. is .*scale"),
         ({"features": "linear"}, ValueError, "features='linear'"),
         (
             {"kernel": ThinPlate(), "features": Polynomials(1), "solver": "cholesky"},
@@ -306,3 +308,13 @@ def test_messages_name_the_remedy():
     assert both.kernel == Gaussian(3.0)
     with pytest.raises(ValueError, match="Invalid parameter 'kernal'"):
         GRLSRegressor().set_params(kernal__width=3.0)
+
+
+def test_features_must_be_as_many_as_in_the_fit():
+    ours = GRLSRegressor(features=lambda A: A[:, :1] @ A[:2, :1].T).fit(X, Y)
+    ours.predict(Z)
+    with pytest.raises(ValueError, match=r"features\(X\) has 1 columns, and in fit it had 2"):
+        ours.predict(Z[:1])
+    ours = GRLSRegressor(features=lambda A: np.ones((len(A), len(A) // 4))).fit(X, Y)
+    with pytest.raises(ValueError, match="has 1 columns, and in fit it had 5"):
+        ours.predict(Z, return_std=True)

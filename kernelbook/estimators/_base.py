@@ -156,7 +156,9 @@ class FreeFeatureEstimator(BaseEstimator):
                 "matrix.  Pass the feature matrix itself: fit(G, y, P=...), predict(G, P=...)."
             )
         self.features_ = as_features(self.features).fit(X, y)
-        return evaluate(self.features_, X)
+        P = evaluate(self.features_, X)
+        self._n_free = P.shape[1]
+        return P
 
     def _gram(self, X):
         """The Gram matrix of the training sample; may be the caller's own array: do not write."""
@@ -190,4 +192,10 @@ class FreeFeatureEstimator(BaseEstimator):
             return self.features_.matrix(P, X.shape[0])
         if P is not None:
             raise ValueError("P is taken only by learners that were fitted with P=...")
-        return evaluate(self.features_, X)
+        P = evaluate(self.features_, X)
+        if P.shape[1] != self._n_free:
+            raise ValueError(
+                f"features(X) has {P.shape[1]} columns, and in fit it had {self._n_free}: the "
+                "number of features must not depend on the rows they are asked about."
+            )
+        return P

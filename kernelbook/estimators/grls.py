@@ -105,6 +105,11 @@ class _GRLS(FreeFeatureEstimator):
 
         columns = Y.shape[1:]
         self._doubts = doubts_about_rank(system.scaling.features, sample.P)
+        if system.noise == 0 and system.rank < len(Y):
+            self._doubts.append(
+                "the kernel is zero at every pair of samples: only the features are learned.  If "
+                "its values underflow, scale X."
+            )
         self._kept = sample.kept
         self.dual_coef_ = np.zeros((m, *columns))
         self.dual_coef_[sample.kept] = solution.c.reshape(-1, *columns)

@@ -246,7 +246,8 @@ class System:
                 for new, old in zip(trial, (U, lam, product, residual), strict=True)
             )
             unfinished = (after < 0.9 * before) & (after > enough)
-        c, coef = scaling.root * U * (y_unit / scaling.unit), lam * y_unit
+        with np.errstate(over="ignore"):
+            c, coef = scaling.root * U * (y_unit / scaling.unit), lam * y_unit
         if not (np.isfinite(c).all() and np.isfinite(coef).all()):
             raise ValueError("the coefficients overflow: rescale y, or the kernel.")
         if evaluate is not None:
