@@ -385,3 +385,12 @@ def test_a_tie_is_not_decided_by_rounding():
         assert votes[1].tolist() == [2, 1, 0]
         assert votes[2].tolist() == [0, 2, 1]
         assert model.predict(np.zeros((4, 18)), P=new).tolist() == [0, 0, 1, 0]
+
+
+def test_an_outlier_makes_no_ties():
+    """f(x) = x, and 1e6 at one sample: near the boundary a sign is still a sign."""
+    X = np.array([[-1.0], [1.0], [1e6]])
+    model = SVMGBClassifier(Gaussian(1.0), Polynomials(1, scaled=False)).fit(X, [0, 1, 1])
+    near = np.array([[-1e-4], [1e-4], [1e6]])
+    np.testing.assert_allclose(model.decision_function(near), near[:, 0], rtol=1e-6)
+    np.testing.assert_array_equal(model.predict(near), [0, 1, 1])

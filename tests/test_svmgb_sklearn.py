@@ -175,6 +175,9 @@ def test_what_was_fitted_does_not_change_with_the_parameters():
     before = model.decision_function(X)
     model.set_params(multiclass="ovr", C=1e-3, features=None, class_weight="balanced")
     np.testing.assert_array_equal(model.decision_function(X), before)
+    for kernel in ("precomputed", Linear(), None):
+        model.set_params(kernel=kernel)
+        np.testing.assert_array_equal(model.decision_function(X), before)
 
 
 def test_cvxopt_is_optional(monkeypatch):
@@ -222,8 +225,10 @@ def test_later_changes_do_not_reach_a_fitted_model():
         ({"class_weight": {0: 0, 1: 1}}, ValueError, r"class_weight=.* class 0 the weight 0"),
         ({"class_weight": {0: 1, 1: -2}}, ValueError, r"class_weight=.* class 1 the weight -2"),
         ({"features": "linear"}, ValueError, "features"),
-        ({"kernel": "rbf"}, TypeError, "kernel"),
+        ({"kernel": "rbf"}, TypeError, r"'precomputed'.*'rbf'.*Gaussian\(width=1/√gamma\)"),
         ({"kernel": Gaussian}, TypeError, r"Gaussian is a class"),
+        ({"features": Polynomials}, TypeError, r"features=Polynomials\(…\)"),
+        ({"kernel": lambda x, z: float(x[0] @ z[0])}, ValueError, r"two arrays of rows"),
         ({"class_weight": "even"}, ValueError, "class_weight"),
         ({"features": lambda X: np.ones((len(X), 41))}, ValueError, "41 free features"),
     ],
@@ -239,8 +244,13 @@ def test_errors_about_a_gram_matrix_and_its_features():
     K = Gaussian(1.0)(X)
     with pytest.raises(TypeError, match=r"P='constant'.*features='constant'"):
         SVMGBClassifier("precomputed").fit(K, y, P="constant")
+    model = SVMGBClassifier("precomputed").fit(K, y)
+    with pytest.raises(ValueError, match=r"39 features.*column for each sample of the fit"):
+        model.predict(K[:5, :39])
     with pytest.raises(ValueError, match="square"):
         SVMGBClassifier("precomputed").fit(K[:, :39], y)
+    with pytest.raises(TypeError, match=r"Gaussian\(width=1.0\).*toarray"):
+        SVMGBClassifier(Gaussian(1.0)).fit(sparse.csr_matrix(X), y)
 
 
 @pytest.mark.parametrize("weight", [None, "of one class"])

@@ -6,10 +6,6 @@ import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from kernelbook import kernels
-from kernelbook.conditional.space import SpaceKernel
-from kernelbook.kernels import Product, Scaled, Sum
-
 __all__ = [
     "boxes",
     "check_choice",
@@ -18,21 +14,10 @@ __all__ = [
     "check_matrix",
     "check_positive",
     "labels",
-    "proven",
     "require_same_kernel",
 ]
 
 SMALLEST = float(np.finfo(float).tiny)
-PROVEN = (
-    kernels.Gaussian,
-    kernels.Laplacian,
-    kernels.Matern,
-    kernels.Linear,
-    kernels.Polynomial,
-    kernels.Polyharmonic,
-    kernels.ThinPlate,
-    kernels.Multiquadric,
-)
 
 
 def check_positive(name, value):
@@ -105,17 +90,6 @@ def boxes(C, class_weight, classes, codes, w):
             "sample.  Scale the weights, or C."
         )
     return box
-
-
-def proven(kernel):
-    """Whether the kernel's `cpd_order` is a theorem of this library, not the promise of a user."""
-    if isinstance(kernel, SpaceKernel):
-        return proven(kernel.space.kernel_)
-    if isinstance(kernel, Scaled):
-        return proven(kernel.kernel)
-    if isinstance(kernel, Sum | Product):
-        return proven(kernel.left) and proven(kernel.right)
-    return type(kernel) in PROVEN
 
 
 def require_same_kernel(kernel, predicted, fitted, size):

@@ -28,7 +28,6 @@ from kernelbook.estimators._svm_checks import (
     check_matrix,
     check_positive,
     labels,
-    proven,
     require_same_kernel,
 )
 from kernelbook.features import check_order
@@ -52,7 +51,7 @@ def reg_from_C(C, m):
 
 
 TIE = 1e-9
-"""Decision values below this, relative to the largest on the sample, are zero."""
+"""Decision values below this are zero, in units of the margin or, if f is smaller, of max |f|."""
 
 
 class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
@@ -168,8 +167,12 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         """
         self._check_parameters()
         check_matrix("P", P)
-        self.__dict__.pop("classes_", None)
-        sample = self._sample(X, y, sample_weight, P)
+        with self._fresh():
+            self._fit(self._sample(X, y, sample_weight, P))
+        self._warn_unless_converged()
+        return self
+
+    def _fit(self, sample):
         classes, codes = labels(sample.y)
         check_features(sample.P, sample.w)
         if not self._precomputed:
@@ -190,8 +193,6 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         self._keep(sample, origin, classes, codes, problems, solutions)
         self._certify(sample, C, size, problems, solutions)
         self.classes_ = classes
-        self._warn_unless_converged()
-        return self
 
     def _centred_gram(self, sample):
         """The Gram matrix, and of a linear kernel far from the origin, where it was put, and g."""
@@ -212,7 +213,7 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
 
     def _kind(self):
         """What the solver may assume of the Gram matrix."""
-        if self._precomputed or not proven(self.kernel_):
+        if self._precomputed or not self.kernel_._proven:
             return "unknown"
         return "cpd" if self.kernel_.cpd_order > 0 else "pd"
 
@@ -247,7 +248,8 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
             proofs.append(certify(h[rows], sample.P[rows], sign, C[rows], s.beta, s.coef, size))
             size_of_f.append(np.abs(h[rows] + sample.P[rows] @ s.coef).max())
         self.certificate_ = Certificate.joint(proofs)
-        self._tie = TIE * np.array(size_of_f)
+        # The margin is one, however large f gets at an outlier.
+        self._tie = TIE * np.minimum(1.0, size_of_f)
 
     def _warn_unless_converged(self):
         proof = self.certificate_
@@ -278,8 +280,9 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         """f(X) for two classes; otherwise (n, classes): votes plus confidences in (−1/3, 1/3).
 
         With multiclass="ovr" the columns are the decision values of the binary problems.  A value
-        below 1e-9 of the largest on the sample is zero, a tie, and goes to the first of the two:
-        with features of zeros and ones ties are common, and rounding must not decide them.
+        below 1e-9 (or below 1e-9 of the largest on the sample, if that is less than one) is zero,
+        a tie, and goes to the first of the two: with features of zeros and ones ties are common,
+        and rounding must not decide them.
         """
         check_is_fitted(self, "classes_")
         F = self._evaluate(X, self.dual_coef_.T, self.coef_.T, P)
