@@ -1,7 +1,40 @@
 """Shared test set-up."""
 
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+HTML = Path(__file__).resolve().parents[1] / "_build" / "html"
+BROWSER = os.environ.get("KERNELBOOK_BROWSER") or shutil.which("chromium")
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND",  # nothing may come from the network
+]
+
 
 def pytest_configure(config):
     config.addinivalue_line(
         "markers", "interpreted: also run with NUMBA_DISABLE_JIT=1 (small sizes, jitted kernels)"
     )
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A real browser over the built book; without one the tests that want it are skipped."""
+    if BROWSER is None:
+        pytest.skip("no browser: install chromium, or name one in KERNELBOOK_BROWSER")
+    if not (HTML / "index.html").exists():
+        pytest.skip("no built book: `make book` or `make strict` first")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=BROWSER, args=QUIET)
+        yield chromium
+        chromium.close()

@@ -1,0 +1,154 @@
+"""The built book in a real browser: every page, at two widths, light and dark, from `file://`.
+
+A page is loaded once and everything is asked of it then: what it wrote to the console, what it
+tried to load, whether its formulas are set, whether anything is wider than the window, and what
+axe-core says of it.  One tab goes through all pages, and each page is resized, not loaded again.
+"""
+
+import re
+from pathlib import Path
+
+import axe_playwright_python
+import pytest
+from conftest import HTML
+
+AXE_SCRIPT = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
+
+PAGES = sorted(
+    p.relative_to(HTML).as_posix()
+    for p in HTML.rglob("*.html")
+    if "_static" not in p.relative_to(HTML).parts
+)
+PHONE, DESK = {"width": 390, "height": 800}, {"width": 1300, "height": 900}
+RAW_MYST = re.compile(r"\{(?:doc|eq|ref|cite[:a-z]*|prf:ref|index|term|numref)\}`|```\{|:::\{")
+
+# Formulas that failed, pictures that did not come, text as a reader would copy it.
+LOOK = """async () => {
+  if (window.MathJax?.startup) await MathJax.startup.promise;
+  const failed = document.querySelectorAll(
+    '[data-mjx-error], mjx-merror, [data-mml-node="merror"]');
+  const set = document.querySelectorAll('mjx-container').length;
+  const images = [...document.querySelectorAll('main img')]
+    .filter(i => i.complete && !i.naturalWidth);
+  const article = document.querySelector('article') ?? document.body;
+  return {
+    formulas: document.querySelectorAll('.math').length, set,
+    failed: [...failed].map(e => e.textContent.slice(0, 80)), images: images.map(i => i.src),
+    text: article.innerText,
+  };
+}"""
+
+# What is wider than the window, or than the box it is in without saying so.
+WIDE = """() => {
+  const page = document.documentElement;
+  if (page.scrollWidth > page.clientWidth) return [`the page is ${page.scrollWidth} wide`];
+  const boxes = document.querySelectorAll('div.math, mjx-container[display="true"]');
+  return [...boxes].filter(e => e.clientWidth && e.scrollWidth > e.clientWidth + 1)
+    .map(e => `a formula of ${e.scrollWidth} in ${e.clientWidth}: ${e.id}`);
+}"""
+
+# Formulas are set by MathJax, and there are thousands: axe-core gets the page without them.
+WITHOUT_MATH = """() => {
+  for (const e of document.querySelectorAll('mjx-container')) e.replaceChildren('x');
+}"""
+
+# Contrast depends on the style, and the style on the chain of tags and classes: one element of each
+# is enough, and a hundred times faster.
+THIN = """() => {
+  const seen = new Set();
+  const name = e => `${e.tagName}.${[...e.classList].filter(c => !/\\d/.test(c)).join('.')}`;
+  for (const e of [...document.querySelectorAll('main *, nav *')].reverse()) {
+    if (e.children.length || e.closest('.playground, svg')) continue;
+    let chain = '';
+    for (let up = e; up; up = up.parentElement) chain += `<${name(up)}`;
+    if (seen.has(chain)) e.remove();
+    else seen.add(chain);
+  }
+}"""
+
+AXE = """async ([theme, rules]) => {
+  document.documentElement.dataset.theme = theme;
+  const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
+  const contrast = ['color-contrast', 'link-in-text-block'];
+  const options = rules === 'contrast'
+    ? { runOnly: { type: 'rule', values: contrast } }
+    : { runOnly: { type: 'tag', values: tags },
+        rules: Object.fromEntries(contrast.map(r => [r, { enabled: false }])) };
+  const found = await axe.run(document, { ...options, resultTypes: ['violations'] });
+  return found.violations.flatMap(v => v.nodes.slice(0, 5).map(
+    n => `${theme}, ${v.id}: ${n.html.slice(0, 150)} (${n.any[0]?.message ?? v.help})`));
+}"""
+
+
+class Tab:
+    """One tab for all pages; it keeps what a page says and asks for."""
+
+    def __init__(self, browser):
+        self.page = browser.new_context(viewport=PHONE).new_page()
+        self.trouble = []
+        self.page.on("console", self._heard)
+        self.page.on("pageerror", lambda error: self.trouble.append(f"error: {error}"))
+        self.page.on("request", self._asked)
+        self.page.on("requestfailed", lambda r: self.trouble.append(f"failed: {r.url}"))
+
+    def _heard(self, message):
+        if message.type in ("error", "warning"):
+            self.trouble.append(f"console: {message.text}")
+
+    def _asked(self, request):
+        if not request.url.startswith(("file:", "data:", "blob:")):
+            self.trouble.append(f"external: {request.url}")
+
+    def open(self, name):
+        self.page.set_viewport_size(PHONE)  # cheap: what is left of the last page is thin
+        self.trouble = []
+        self.page.goto(f"{HTML.as_uri()}/{name}")
+        return self.page
+
+    def wide(self):
+        """What is too wide on a phone and at a desk; the tab stays at the desk."""
+        phone = self.page.evaluate(WIDE)
+        self.page.set_viewport_size(DESK)
+        return {"phone": phone, "desk": self.page.evaluate(WIDE)}
+
+    def axe(self):
+        """Violations of WCAG 2.2 AA; this takes the page apart, so it comes last."""
+        self.page.evaluate(WITHOUT_MATH)
+        self.page.evaluate(AXE_SCRIPT)
+        found = self.page.evaluate(AXE, ["light", "structure"])
+        self.page.evaluate(THIN)
+        for theme in ("light", "dark"):
+            found += self.page.evaluate(AXE, [theme, "contrast"])
+        return found
+
+
+@pytest.fixture(scope="module")
+def tab(browser):
+    return Tab(browser)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page(tab, name):
+    page = tab.open(name)
+    seen = page.evaluate(LOOK)
+    assert seen["failed"] == []
+    assert seen["images"] == []
+    assert seen["set"] >= seen["formulas"]
+    assert not RAW_MYST.search(seen["text"]), RAW_MYST.search(seen["text"])
+    assert tab.wide() == {"phone": [], "desk": []}
+    assert tab.trouble == []
+    assert tab.axe() == []
+
+
+def test_the_search_finds_virtual_samples(tab):
+    page = tab.open("search.html?q=virtual+samples")
+    links = page.locator("#search-results ul.search a")
+    links.first.wait_for()
+    assert any("virtual.html" in a.get_attribute("href") for a in links.all())
+    assert tab.trouble == []
+
+
+def test_the_pages_are_those_of_the_contents():
+    for line in (Path(HTML).parents[1] / "_toc.yml").read_text().splitlines():
+        if "file:" in line:
+            assert line.split("file:")[1].strip() + ".html" in PAGES
