@@ -208,6 +208,10 @@ def test_a_function_as_kernel_and_read_only_float32_points():
     assert space.condition_ < 50
 
 
-def test_no_anchors_is_not_a_choice():
-    with pytest.raises(ValueError, match=r"anchors=None is not known; pass one of 'sample'"):
-        ConditionalKernel(Gaussian(1.0), anchors=None)
+def test_what_is_neither_a_choice_nor_points_nor_a_kernel():
+    for anchors in (None, 3, len):
+        with pytest.raises(ValueError, match=r"anchors=.* is not known; pass one of 'sample'"):
+            ConditionalKernel(Gaussian(1.0), anchors=anchors)
+    space = ConditionalKernel(Gaussian(1.0)).fit(plane(0))
+    with pytest.raises(TypeError, match=r"is a space, not a kernel: .* \.K"):
+        GRLSRegressor(space).fit(plane(0), np.arange(20.0))

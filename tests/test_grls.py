@@ -234,6 +234,28 @@ def test_t10_strong_regularization_is_least_squares():
     np.testing.assert_allclose(farther.predict(Z), waves(Z) @ lam, atol=1e-11)
 
 
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.floats(-4, 0))
+def test_t7_the_flat_prior_limit_and_its_rate(seed, log_reg):
+    """Ridge on Φ + κPPᵀ: p* ≤ p(f_κ) ≤ p* + γ‖λ*‖²/κ, and f_κ → f like 1/κ."""
+    X, y, Z = data(m=25, seed=seed)
+    reg, kernel = 10.0**log_reg, Gaussian(0.5)
+    Phi, P, p = kernel(X), waves(X), waves(Z)
+    exact = GRLSRegressor(kernel, waves, reg=reg).fit(X, y)
+    best, prior = exact.certificate_.primal, reg * np.sum(exact.coef_**2)
+    errors = []
+    for kappa in (1.0, 1e2, 1e4):
+        ridge = KernelRidge(alpha=25 * reg, kernel="precomputed").fit(Phi + kappa * P @ P.T, y)
+        c = ridge.dual_coef_
+        value = np.mean((25 * reg * c) ** 2) + reg * c @ Phi @ c  # y − f = mγc; an upper bound of p
+        assert best * (1 - 1e-6) <= value <= (best + prior / kappa) * (1 + 1e-6)
+        at_new = (kernel(Z, X) + kappa * p @ P.T) @ c
+        errors.append(np.abs(at_new - exact.predict(Z)).max())
+    # λ_κ − λ = −(κS + I)⁻¹λ with S = Pᵀ(Φ + mγI)⁻¹P: κ times the error has a limit.
+    np.testing.assert_allclose(1e4 * errors[2], 1e2 * errors[1], rtol=0.5)
+    assert errors[2] < 0.05 * errors[1]
+
+
 def test_t12_price_of_a_perturbed_kernel():
     X, y, _ = data(m=30)
     P, reg = waves(X), 1e-3

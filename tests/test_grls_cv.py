@@ -235,6 +235,7 @@ def test_precomputed_path():
         ({"regs": [[1.0]]}, "shape"),
         ({"scoring": "r2"}, "scoring='r2'"),
         ({"solver": "cg"}, "solver='cg'"),
+        ({"regs": 1.0}, "list of numbers"),
     ],
 )
 def test_what_is_refused(change, message):
@@ -247,3 +248,9 @@ def test_gcv_needs_enough_observations():
     X, y, _ = data()
     with pytest.raises(ValueError, match="count observations"):
         GRLSRegressorCV(features=Polynomials(2), scoring="gcv").fit(X, y, np.full(30, 1e-3))
+
+
+def test_a_grid_of_words_is_refused():
+    X, y, _ = data()
+    with pytest.raises(TypeError, match="regs must be a list of numbers; got 'auto'"):
+        GRLSRegressorCV(regs="auto").fit(X, y)

@@ -75,7 +75,8 @@ class ConditionalKernel:
     """
 
     def __init__(self, kernel=None, features="constant", anchors="sample"):
-        if anchors is None or (isinstance(anchors, str) and anchors not in CHOICES):
+        known = anchors in CHOICES if isinstance(anchors, str) else np.ndim(anchors) > 0
+        if not known:
             raise ValueError(
                 f"anchors={anchors!r} is not known; pass one of {', '.join(map(repr, CHOICES))}, "
                 "or an array with one point a row, as many points as features."

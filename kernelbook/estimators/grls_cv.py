@@ -103,7 +103,10 @@ class _ChoosesReg:
     def _grid(self):
         if self.regs is None:
             return None
-        regs = np.asarray(self.regs, dtype=np.float64)
+        try:
+            regs = np.asarray(self.regs, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise TypeError(f"regs must be a list of numbers; got {self.regs!r}.") from None
         if regs.ndim != 1 or regs.size == 0:
             raise ValueError(f"regs must be a list of numbers; got one of shape {regs.shape}.")
         if not (np.isfinite(regs) & (regs > 0)).all():

@@ -104,6 +104,8 @@ def as_kernel(kernel, n_features):
         )
     if callable(kernel):
         return FunctionKernel(kernel)
+    if isinstance(getattr(type(kernel), "K", None), property):
+        raise TypeError(f"{kernel!r} is a space, not a kernel: pass its reproducing kernel, .K.")
     hint = _NAMES_ELSEWHERE.get(kernel) if isinstance(kernel, str) else None
     raise TypeError(
         f"kernel must be None, a kernel such as Gaussian(width=1.0), a function (X, Z) → "
