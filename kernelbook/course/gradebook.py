@@ -18,7 +18,6 @@ import binascii
 import os
 import re
 import secrets
-import sys
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -41,14 +40,21 @@ def write_atomically(path: Path, text: str):
 
 
 @contextmanager
-def tools_on_path():
-    """nbgrader starts `alembic`, which stands beside our Python and perhaps not on the PATH."""
-    before = os.environ.get("PATH", os.defpath)
-    os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + before
+def schema_version_known():
+    """nbgrader starts the command `alembic` to learn the version of its own tables.
+
+    That command may not be on the PATH, and takes seconds; the library behind it does neither.
+    """
+    from alembic.script import ScriptDirectory
+    from nbgrader import api
+    from nbgrader.dbutil import ALEMBIC_DIR
+
+    version, before = ScriptDirectory(ALEMBIC_DIR).get_current_head(), api.get_alembic_version
+    api.get_alembic_version = lambda: version
     try:
         yield
     finally:
-        os.environ["PATH"] = before
+        api.get_alembic_version = before
 
 
 class Course:
@@ -68,7 +74,7 @@ class Course:
         path = self.root / "gradebook.db"
         if not path.exists():  # made aside, so that an interruption leaves no half of one
             half = self.root / f".gradebook.{os.getpid()}"
-            with tools_on_path():
+            with schema_version_known():
                 Gradebook(f"sqlite:///{half}", "kernelbook").close()
             os.replace(half, path)
         self.gradebook = Gradebook(f"sqlite:///{path}", "kernelbook")
