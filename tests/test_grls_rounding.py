@@ -169,3 +169,20 @@ def test_coefficients_that_underflow_are_not_zero_in_silence():
     G = 1e300 * Gaussian(1.0)(X)
     with pytest.warns(ConvergenceWarning, match="kkt"):
         GRLSRegressor("precomputed", None, reg=1e297).fit(G, 1e-300 * Y)
+
+
+@pytest.mark.parametrize("width", [0.3, 3.0, 30.0])
+def test_matrices_in_single_precision(width):
+    """Their eigenvalues are off by 1e-8 and more: the grid stays above that, and so do choices."""
+    points = np.random.default_rng(2).normal(size=(120, 3))
+    values = np.sin(points[:, 0]) + points[:, 1]
+    G = Gaussian(width)(points)
+    ours, said = recorded(GRLSRegressorCV("precomputed").fit, G.astype(np.float32), values)
+    assert not said
+    assert np.isfinite(ours.path_.loo).all()
+    single = G.astype(np.float32).astype(float)
+    exact = naive.leave_one_out(single, np.ones((120, 1)), values, ours.reg_)
+    np.testing.assert_allclose(ours.loo_errors_, exact, atol=1e-2 * np.abs(exact).max())
+    # What single precision costs at all: against the matrix as it was.
+    f = GRLSRegressor("precomputed", reg=ours.reg_).fit(G, values).predict(G)
+    np.testing.assert_allclose(ours.predict(G), f, atol=1e-3)

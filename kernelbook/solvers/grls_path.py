@@ -111,6 +111,9 @@ class Spectrum:
                 "it is no kernel, or it is a conditionally positive definite one whose "
                 "polynomials are not among the features."
             )
+        # A matrix that comes in single precision shows it: by eigenvalues below zero.
+        below = -self.values.min(initial=0.0)
+        self.noise = max(_EPS * scaling.norm, below if below > 16 * _EPS * scaling.norm else 0.0)
         np.maximum(self.values, 0.0, out=self.values)
 
     @property
@@ -121,7 +124,7 @@ class Spectrum:
     def default_grid(self, count=50):
         """γ from 10 to 10⁻¹⁰ times the largest eigenvalue over m, but above rounding."""
         top = self.values.max(initial=0.0)
-        noise = 1e3 * _EPS * self.scaling.norm
+        noise = 1e3 * self.noise
         low = max(1e-10 * top, noise)
         if top <= noise:  # the kernel adds nothing to the features: every γ gives the same f
             top = self.scaling.norm or 1.0
@@ -157,7 +160,7 @@ class Spectrum:
         free = (W - m) + shrink.sum(axis=0)  # W − df, without cancellation
         scaled /= np.where(free > 0, free, np.nan)[:, None]
         gcv = W**2 * np.einsum("irk,irk->r", scaled, scaled) / (k * m)
-        noise = 8 * _EPS * scaling.norm / (self.values.min(initial=np.inf) + rho)
+        noise = 8 * self.noise / (self.values.min(initial=np.inf) + rho)
         return Path(reg, residuals.transpose(1, 0, 2), gcv, df, noise)
 
     def _rows(self, shrink):
