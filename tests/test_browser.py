@@ -17,7 +17,7 @@ AXE_SCRIPT = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_t
 PAGES = sorted(
     p.relative_to(HTML).as_posix()
     for p in HTML.rglob("*.html")
-    if "_static" not in p.relative_to(HTML).parts
+    if "_static" not in p.relative_to(HTML).parts and p != HTML / "index.html"
 )
 PHONE, DESK = {"width": 390, "height": 800}, {"width": 1300, "height": 900}
 RAW_MYST = re.compile(r"\{(?:doc|eq|ref|cite[:a-z]*|prf:ref|index|term|numref)\}`|```\{|:::\{")
@@ -138,6 +138,11 @@ def test_a_page(tab, name):
     assert tab.wide() == {"phone": [], "desk": []}
     assert tab.trouble == []
     assert tab.axe() == []
+
+
+def test_the_front_door_leads_to_the_first_page(tab):
+    tab.open("index.html").wait_for_url("**/book/index.html")
+    assert tab.trouble == []
 
 
 def test_the_search_finds_virtual_samples(tab):
