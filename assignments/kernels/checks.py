@@ -37,7 +37,7 @@ def matrices(rng):
     yield "the same, tiny", (1e-12 * A @ A.T,)
     yield "one negative eigenvalue", (A @ A.T - 0.1 * np.eye(6),)
     B = rng.normal(size=(4, 4))
-    yield "positive quadratic form, not symmetric", (5 * np.eye(4) + B - B.T,)
+    yield "positive quadratic form, not symmetric", (20 * np.eye(4) + B - B.T,)
     yield (
         "two negative eigenvalues, positive entries",
         (np.ones((4, 4)) - 0.5 * np.eye(4),),

@@ -33,6 +33,7 @@ def points(rng):
         gram, y = problem(rng, m)
         alpha = feasible(rng, y, C)
         yield f"{m} samples, C = {C}", (gram, y, C, alpha, rng.normal())
+        yield "the same with a large b", (gram, y, C, alpha, 5 + rng.normal())
 
 
 def primal(gram, y, C, alpha, b):
@@ -55,6 +56,9 @@ def problems(rng):
     yield "a small C, many at the bound", (*problem(rng, 20), 0.05)
     gram, y = problem(rng, 12, overlap=0.3)
     yield "classes far apart, a large C", (gram, y, 100.0)
+    yield "classes that overlap", (*problem(rng, 30, overlap=2.0), 0.5)
+    few = np.where(np.arange(12) < 2, -1.0, 1.0)
+    yield "two against ten", (gaussian(rng.normal(size=(12, 2))), few, 0.4)
 
 
 def matrices(gram, y, C):
@@ -147,6 +151,9 @@ def steps(rng):
         yield f"variables {i} and {j}", (gram, y, 2.0, alpha, i, j)
     i, j = int(np.argmax(y)), int(np.argmin(y))
     yield "a small box", (gram, y, 0.05, np.zeros(10), i, j)
+    near = np.where(np.outer(y, y) < 0, gram, 0.0)
+    i, j = (int(k) for k in np.unravel_index(np.argmax(near), near.shape))
+    yield "a large box", (gram, y, 1e3, np.zeros(10), i, j)
     x = np.array([[0.3], [0.3], [1.0], [2.0]])
     twins = gaussian(x)
     for y in ([1.0, -1.0, 1.0, -1.0], [1.0, 1.0, -1.0, -1.0]):
