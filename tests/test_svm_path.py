@@ -1,5 +1,6 @@
 """The regularization path in C against exhaustion, cvxopt, SVC, linear programming and by hand."""
 
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -515,3 +516,43 @@ def test_ratio_test():
         f, df = rng.normal(size=8), side * closing + da
         a = side * room - t * da + f
         assert first_at_margin(side, a, da, t, f, df, flat[0]) == pytest.approx(expected)
+
+
+# -- what the path says of itself ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("C_max", [1e3, 1e9, 1e12])
+def test_the_violation_of_the_path_is_that_of_its_certificates(C_max):
+    """`kkt` once was that of a projected Gram matrix, and at a huge C said nothing of Φβ."""
+    for kernel in (gaussian, lambda X: X @ X.T):
+        X, y = sample(30, 0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            path = svm_path(kernel(X), np.ones((30, 1)), y, C_max=C_max)
+        for C in 10.0 ** np.linspace(0, np.log10(C_max), 7):
+            piece = min(np.searchsorted(path.C, C, side="right") - 1, path.kkt.size - 1)
+            # A certificate adds the largest breaches upwards and downwards.
+            assert path.certificate(C).kkt <= 4 * path.kkt[piece] + 1e-12
+
+
+def test_far_along_the_path_what_is_small_beside_C_is_not_nothing():
+    """β = 100 is 1e-10 of C = 1e12, and was once put to zero for that, at every C of its piece."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    noise = 0.5 * rng.normal(size=30)
+    y = np.where(X[:, 0] + X[:, 1] ** 2 - 0.7 + noise > 0, 1.0, -1.0)
+    with pytest.warns(UserWarning, match="rounding"):
+        far = svm_path(gaussian(X), np.ones((30, 1)), y, C_max=1e12)
+    near = svm_path(gaussian(X), np.ones((30, 1)), y, C_max=1e6)
+    for C in (1e4, 1e6):
+        assert far.certificate(C).kkt < 1e-8
+        assert far(C)[0] == pytest.approx(near(C)[0], rel=1e-6, abs=1e-6)
+
+
+def test_the_caller_may_change_his_arrays():
+    X, y = sample(20, 1)
+    gram, P, w = gaussian(X), np.ones((20, 1)), np.ones(20)
+    path = svm_path(gram, P, y, C_max=10.0, sample_weight=w)
+    before = path.certificate(2.0)
+    gram[:], P[:], y[:], w[:] = 0.0, 7.0, 1.0, 3.0
+    assert path.certificate(2.0) == before

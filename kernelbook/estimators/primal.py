@@ -142,7 +142,12 @@ class PrimalSVMClassifier(ClassifierMixin, FreeFeatureEstimator):
     def fit(self, X, y, sample_weight=None):
         """Fit to labels y; a sample of weight 2 is the sample twice, one of weight 0 is absent."""
         self._check_parameters()
-        self.__dict__.pop("classes_", None)
+        with self._fresh():
+            self._fit(X, y, sample_weight)
+        self._warn_unless_converged()
+        return self
+
+    def _fit(self, X, y, sample_weight):
         sample = self._sample(X, y, sample_weight)
         classes, codes = labels(sample.y)
         check_features(sample.P, sample.w)
@@ -161,9 +166,7 @@ class PrimalSVMClassifier(ClassifierMixin, FreeFeatureEstimator):
             beta[sample.kept[rows]] = solution.beta
             betas.append(beta)
         self._keep(solutions, np.array(betas), coordinates, sample.kept)
-        self.classes_ = classes
-        self._warn_unless_converged()
-        return self
+        self.classes_, self._scheme = classes, self.multiclass
 
     def _fit_kernel(self, X, w):
         self.basis_ = as_basis(self.basis).fit(X, sample_weight=w)
@@ -180,7 +183,7 @@ class PrimalSVMClassifier(ClassifierMixin, FreeFeatureEstimator):
                 "depends on rtol and on the orthonormalization. Use fewer or narrower functions, "
                 "or samples that enter by inner products.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return self.orthonormal_.coordinates(B)
 
@@ -224,10 +227,11 @@ class PrimalSVMClassifier(ClassifierMixin, FreeFeatureEstimator):
         worst = max(part.relative_gap for part in proof.parts or (proof,))
         if worst <= self.tol:
             return
+        other = "" if self.solver == "dcd" else ", or solver='dcd'"
         warnings.warn(
             f"{type(self).__name__} did not reach tol={self.tol:g}: the duality gap is "
             f"{proof.gap:.1e}, {worst:.1e} of the objective (the worst problem).  Allow more "
-            "iterations (max_iter), scale the data, use a smaller C, or solver='dcd'.",
+            f"iterations (max_iter), scale the data, or use a smaller C{other}.",
             ConvergenceWarning,
             stacklevel=3,
         )
@@ -256,7 +260,7 @@ class PrimalSVMClassifier(ClassifierMixin, FreeFeatureEstimator):
         """
         check_is_fitted(self, "classes_")
         F = self._evaluate(X, self._expansion, self.coef_.T)
-        return class_scores(F, self.classes_.size, self.multiclass)
+        return class_scores(F, self.classes_.size, self._scheme)
 
     def _kernel_part(self, X, expansion):
         return self.basis_.combine(X, expansion)

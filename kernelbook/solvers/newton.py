@@ -155,8 +155,11 @@ def line_search(slope, curvature, t, dt, loss) -> float:
     rate = curvature + weight[rises].sum()
     if value >= 0:
         return 0.0
-    late = enter > 0
-    ends = (leave > 0) & np.isfinite(leave)
+    # Mostly the zero is not beyond the full step, and few breakpoints are left to be sorted.
+    beyond = slope + curvature + np.sum(np.clip(t + dt, 0.0, u) * dt / s) < 0
+    far = np.inf if beyond else 1.0
+    late = (enter > 0) & (enter < far)
+    ends = (leave > 0) & (leave < far)
     at = np.concatenate([enter[late], leave[ends]])
     change = np.concatenate([weight[late], -weight[ends]])
     order = np.argsort(at)

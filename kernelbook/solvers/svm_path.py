@@ -41,7 +41,8 @@ class SVMPath:
         where it is unique.
     kkt : (K,) array
         For each piece the largest violation of an optimality condition on it: of the margin in
-        units of f, of the box in units of C.
+        units of f, of the box in units of C, of Pᵀβ = 0 in units of β.  Rounding errors of Φβ are
+        part of it: they grow with β, and with C.
     elbow_size : (K,) array
         How many samples lie on the margin with 0 < y_iβ_i < C w_i inside each piece.
     n_restarts : int
@@ -58,7 +59,7 @@ class SVMPath:
             [k == 0 or _differ(*pieces[k - 1 : k + 1]) for k in range(len(pieces))]
         )
         self.C = np.append(self._starts[first], pieces[-1].high)
-        self.kkt = np.maximum.reduceat([piece.kkt for piece in pieces], first)
+        self.kkt = np.maximum.reduceat(self._violations(), first)
         self.elbow_size = np.array([pieces[k].elbow.size for k in first])
 
     def __call__(self, C):
@@ -81,6 +82,32 @@ class SVMPath:
         h, guess = self._gram @ beta, span.Q.T @ (self._P @ lam)
         w = self._w
         return span.T @ choose_multipliers(h, span.Q, self._y, w, at_zero, piece.at_C, guess)
+
+    def _violations(self):
+        """For each piece what its tracer found, or what Φβ + Pλ shows, if that is worse.
+
+        The tracer works with Φ less its part in the features, where more digits survive.
+        """
+        out = np.array([piece.kkt for piece in self.pieces])
+        Q, y, w = feature_range(self._P).Q, self._y, self._w
+        for begin in range(0, out.size, 200):
+            some = self.pieces[begin : begin + 200]
+            for end in ("low", "high"):
+                C = np.array([getattr(piece, end) for piece in some])
+                beta = C[:, None] * (w * y) * [piece.at_C for piece in some]
+                free = np.zeros(beta.shape, dtype=bool)
+                for row, mask, piece, c in zip(beta, free, some, C, strict=True):
+                    row[piece.elbow], mask[piece.elbow] = piece.beta(c), True
+                lam = np.array([piece.lam(c) for piece, c in zip(some, C, strict=True)])
+                over = y * (beta @ self._gram + lam @ self._P.T) - 1.0
+                at_C = np.array([piece.at_C for piece in some]) & ~free
+                breach = np.where(free, np.abs(over), np.where(at_C, over, -over)).max(axis=1)
+                size = np.abs(beta).max(axis=1)
+                balance = np.abs(beta @ Q).max(axis=1, initial=0.0) / np.where(size > 0, size, 1.0)
+                worst = np.maximum(breach, balance)
+                part = out[begin : begin + 200]
+                np.maximum(part, worst, out=part)
+        return out
 
     @property
     def beta(self):
@@ -152,13 +179,14 @@ def svm_path(gram, P, y, C_max=1e3, sample_weight=None) -> SVMPath:
 
 
 def _checked(gram, P, y, C_max, sample_weight):
-    y = np.asarray(y, dtype=np.float64)
+    # Copies: the path keeps them, and what the caller does to his arrays must not change it.
+    y = np.array(y, dtype=np.float64)
     if y.ndim != 1 or y.size == 0 or not np.isin(y, (-1.0, 1.0)).all():
         raise ValueError("y must be a vector of labels −1 and +1, at least one.")
     n = y.size
-    gram = np.asarray(gram, dtype=np.float64)
-    P = np.empty((n, 0)) if P is None else np.asarray(P, dtype=np.float64)
-    w = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    gram = np.array(gram, dtype=np.float64)
+    P = np.empty((n, 0)) if P is None else np.array(P, dtype=np.float64)
+    w = np.ones(n) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
     if gram.shape != (n, n):
         raise ValueError(f"gram has shape {gram.shape}; for {n} labels it must be ({n}, {n}).")
     if P.ndim != 2 or len(P) != n:

@@ -236,7 +236,8 @@ class PathTracer:
         beta, nu, _ = solutions[k]
         # Samples can be in the elbow of the follower and yet stay at a bound.
         share = beta.rate[elbow] / self.u[elbow]
-        still = np.abs(beta.at[elbow] / self.u[elbow]) <= STUCK * (low + high)
+        # In units of the least C: what is nothing at a C of 10¹² may be all there is at 10³.
+        still = np.abs(beta.at[elbow] / self.u[elbow]) <= STUCK * low
         at_C = self.at_C.copy()
         at_C[elbow[still & (np.abs(share - 1) <= STUCK)]] = True
         elbow = elbow[~(still & ((np.abs(share - 1) <= STUCK) | (np.abs(share) <= STUCK)))]
