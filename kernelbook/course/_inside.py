@@ -173,7 +173,9 @@ def isolated(work, seconds, where, report, variant, question=None):
         child = os.fork()
     except OSError:
         signal.setitimer(signal.ITIMER_REAL, seconds)
-        return work()
+        work()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        return
     if not child:
         try:
             work()

@@ -139,7 +139,7 @@ class Course:
         changed = self._changed_answers(assignment, submission)
         book.update_or_create_student(student, last_name=result.student)
         with book.db.no_autoflush:
-            book.update_or_create_submission(name, student)
+            self._complete(book.update_or_create_submission(name, student))
         for question, verdict in result.verdicts.items():
             grade = book.find_grade(f"{question}-check", name, name, student)
             grade.auto_score, grade.needs_manual_grade = verdict.points, False
@@ -161,6 +161,21 @@ class Course:
         write_atomically(folder / f"{name}.ipynb", nbformat.writes(shown) + "\n")
         write_atomically(folder / "result.json", result.to_json())
 
+    def _complete(self, submission):
+        """Places for the points of questions that were added since this was graded first."""
+        from nbgrader.api import Comment, Grade
+
+        (notebook,) = submission.notebooks
+        graded = {grade.cell_id for grade in notebook.grades}
+        commented = {comment.cell_id for comment in notebook.comments}
+        for cell in notebook.notebook.grade_cells:
+            if cell.id not in graded:
+                self.gradebook.db.add(Grade(cell_id=cell.id, notebook=notebook))
+        for cell in notebook.notebook.solution_cells:
+            if cell.id not in commented:
+                self.gradebook.db.add(Comment(cell_id=cell.id, notebook=notebook))
+        self.gradebook.db.commit()
+
     def _changed_answers(self, assignment, submission):
         """Answers graded by hand that differ from those of the last grading."""
         import json
@@ -180,12 +195,15 @@ class Course:
             and harmless(c["source"], c["cell_type"]) != before[c["grade_id"]]
         }
 
-    def scores(self, assignment: str) -> list[dict]:
+    def scores(self, assignment: Assignment) -> list[dict]:
         """One row a student: points by question, what was commented, what is left to grade."""
         rows = []
-        for submission in self.gradebook.assignment_submissions(assignment):
+        for submission in self.gradebook.assignment_submissions(assignment.name):
             (notebook,) = submission.notebooks
-            grades = {g.name: g for g in notebook.grades}
+            # Only questions that the master still has.
+            grades = {g.name: g for g in notebook.grades if g.name in assignment.points}
+            if set(grades) != set(assignment.points):
+                continue  # of an older master, and not graded since
             rows.append(
                 {
                     "student": submission.student.id,

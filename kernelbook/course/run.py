@@ -3,7 +3,8 @@
 from tqdm import tqdm
 
 from kernelbook.course import report
-from kernelbook.course.assignment import Assignment, load, source
+from kernelbook.course.assignment import Assignment, find_assignments, load, source
+from kernelbook.course.assignment import names as all_names
 from kernelbook.course.feedback import page
 from kernelbook.course.gradebook import Course, write_atomically
 from kernelbook.course.grading import Grader, Result
@@ -48,7 +49,7 @@ def grade_folder(course: Course, assignment: Assignment, folder, *, jobs, again,
             course.record(assignment, submission, result, stubs)
             bar.update()
     write_reports(course, [assignment.name], assignment.folder.parent, folder=paths)
-    rows = course.scores(assignment.name)
+    rows = course.scores(assignment)
     reasons = [f"{s}: {r}" for s, r in troubles(course, assignment, paths)]
     text = report.table([r for r in rows if r["student"] in paths])
     note = f"{len(waiting)} graded, {done} unchanged; {course.root / 'gradebook.db'}"
@@ -77,10 +78,13 @@ def write_reports(course: Course, names=(), assignments=None, folder=None) -> st
     if unknown := set(names) - graded:
         raise LookupError(f"{', '.join(sorted(unknown))}: nothing was graded yet")
     lines, tables = [], {}
-    loaded = sorted((load(n, assignments) for n in graded), key=lambda a: a.number)
+    known = set(all_names(find_assignments(assignments)))
+    if strange := set(names) - known:
+        raise LookupError(f"there is no assignment {', '.join(sorted(strange))}")
+    loaded = sorted((load(n, assignments) for n in graded & known), key=lambda a: a.number)
     for assignment in loaded:
         name = assignment.name
-        rows = tables[name] = course.scores(name)
+        rows = tables[name] = course.scores(assignment)
         if names and name not in names:
             continue
         for row in rows:

@@ -11,7 +11,7 @@ from kernelbook.course import grading
 from kernelbook.course.gradebook import Course
 
 from .helpers import ASSIGNMENTS, NAMES, load, needs_sandbox, notebook, save
-from .small import MASTER, make
+from .small import MASTER, make, tagged
 
 
 def run(*arguments):
@@ -131,6 +131,33 @@ def test_grading_again_changes_nothing_and_keeps_grades_given_by_hand(place):
     totals = place.rows("all")
     assert list(totals["bob"]) == ["student_id", "name", "small (9)", "total"]
     assert totals["bob"]["total"] == "3"
+
+
+@needs_sandbox
+def test_a_question_added_later_is_graded_and_others_in_the_gradebook_do_not_matter(place):
+    place.grade()
+    with Course(place.course) as course:
+        course.gradebook.find_grade("essay", "small", "small", "ada").manual_score = 2.0
+        course.gradebook.update_or_create_assignment("somebody-elses")
+        course.gradebook.db.commit()
+    checks = place.masters / "small" / "checks.py"
+    old = 'Question("total", 2, cases, lambda x: x.sum())'
+    added = old + ', Question("half", 1, cases, lambda x: x / 2)'
+    assert old in checks.read_text()
+    checks.write_text(checks.read_text().replace(old, added))
+    master = json.loads(json.dumps(MASTER))
+    half = "def half(x):\n    ### BEGIN SOLUTION\n    return x / 2\n    ### END SOLUTION"
+    master["cells"] += [
+        tagged("code", half, "half", solution=True),
+        tagged("code", "assert True", "half-check", grade=True, points=1),
+    ]
+    save(place.masters, "small", master, "small")
+    place.assignment = load("small", place.masters)
+    place.hand_in("ada", essay="An answer.")
+    done = place.grade()
+    assert done.exit_code == 0, done.output
+    assert (place.rows()["ada"]["score"], place.rows()["ada"]["max_score"]) == ("8", "10")
+    assert place.rows()["bob"]["half-check"] == "0"
 
 
 def feedback(place, student):
