@@ -1,5 +1,7 @@
 """The parts of the SVM-GB solver, each against something slower or written by somebody else."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from naive import svm as naive
@@ -71,6 +73,22 @@ def test_smo_pairs_takes_the_steps_of_its_naive_twin(seed):
         assert left == pytest.approx(left_n, abs=1e-11)
     assert left <= 1e-4
     assert abs(beta.sum()) < 1e-14
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("seed", range(3))
+def test_smo_box_takes_the_steps_of_its_naive_twin(seed):
+    K, _, y, C = problem(25, 0, seed, C=2.0)
+    lo, hi = box(y, C)
+    for steps in (1, 7, 500):
+        beta, v = np.zeros(25), y.copy()
+        used, left = smo_box(K, K.diagonal().copy(), lo, hi, beta, v, 1e-4, steps)
+        beta_n, v_n, used_n, left_n = naive.smo_box(K, lo, hi, np.zeros(25), y, 1e-4, steps)
+        assert used == used_n
+        np.testing.assert_allclose(beta, beta_n, atol=1e-10)
+        np.testing.assert_allclose(v, v_n, atol=1e-10)
+        assert left == pytest.approx(left_n, abs=1e-10)
+    assert left <= 1e-4
 
 
 @pytest.mark.interpreted
@@ -209,6 +227,28 @@ def test_gram_is_not_touched_unless_allowed():
     again = solve_svm(before, P, y, C, overwrite=True)
     np.testing.assert_allclose(s.beta, again.beta, atol=1e-10)
     assert not np.array_equal(K, before)
+
+
+@pytest.mark.parametrize(
+    ("kind", "l", "overwrite", "matrices"),
+    [("pd", 0, True, 0.3), ("pd", 4, True, 0.3), ("pd", 4, False, 1.3), ("unknown", 1, False, 1.4)],
+)
+def test_memory_is_no_more_than_needed(kind, l, overwrite, matrices, monkeypatch):
+    """In Gram matrices, beside the given one; Newton and interior points have their own limits."""
+    monkeypatch.setattr(svm_dual, "SMALL", 0)
+    monkeypatch.setattr(svm_dual, "INTERIOR", 0)
+    monkeypatch.setattr(svm_dual, "newton", lambda *args, **options: (args[5], args[6], 0))
+    solve_svm(*problem(20, l, 4), kind=kind)  # what compiling takes is not ours
+    K, P, y, C = problem(900, l, 4, C=0.1)
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        solve_svm(K, P, y, C, tol=0.5, kind=kind, overwrite=overwrite)
+        peak = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+    assert peak < matrices * K.nbytes
 
 
 def test_verbose_reports_each_stage(capsys):

@@ -41,39 +41,49 @@ def definiteness(gram, Q):
     gram : (m, m) array;  Q : (m, r) array, orthonormal columns that span the features
     """
     require_symmetric(gram)
-    rows = _spread(len(gram))
-    part = gram[np.ix_(rows, rows)]
     if Q.shape[1] == 0:
-        if not is_definite(part):
+        if not is_definite(gram):
             raise ValueError(INDEFINITE)
         return "pd"
-    # In units of its size: a matrix near 1e300 times Q would overflow.
+    if not _has_factor(_projected(gram, Q), SINGLE * np.sqrt(len(gram))):
+        raise ValueError(INDEFINITE)
+    return "pd" if is_definite(gram) else "cpd"
+
+
+def _projected(gram, Q):
+    """The tested rows and columns of MΦM, in units of Φ's largest entry."""
     size = _largest(gram) or 1.0
     S = gram @ (Q / size)
     S -= 0.5 * Q @ (Q.T @ S)
-    projected = part / size
-    projected -= Q[rows] @ S[rows].T
-    projected -= S[rows] @ Q[rows].T
-    noise = SINGLE * np.sqrt(len(gram))
-    if not is_definite(projected, noise):
-        raise ValueError(INDEFINITE)
-    return "pd" if is_definite(part) else "cpd"
+    rows = _spread(len(gram))
+    Q, S = Q[rows], S[rows]
+    projected = gram[np.ix_(rows, rows)]
+    for i in range(0, len(rows), BLOCK):
+        block = projected[i : i + BLOCK]
+        block /= size
+        block -= Q[i : i + BLOCK] @ S.T
+        block -= S[i : i + BLOCK] @ Q.T
+    return projected
 
 
-def is_definite(gram, noise=0.0):
-    """Whether gram is positive semidefinite but for `FORGIVEN`, relative, and `noise`, absolute.
+def is_definite(gram):
+    """Whether gram is positive semidefinite but for `FORGIVEN` of its largest entry.
 
     Of a matrix with more than CHECKED rows, a principal submatrix is tested.
     """
     rows = _spread(len(gram))
-    part = gram[np.ix_(rows, rows)]
+    return _has_factor(gram[np.ix_(rows, rows)], 0.0)
+
+
+def _has_factor(part, noise):
+    """Cholesky's verdict on `part`, which is destroyed, with `noise` forgiven in addition."""
     size = _largest(part)
     if size <= noise:
         return True
     part /= size
     part[np.diag_indices_from(part)] += FORGIVEN + noise / size
     try:
-        linalg.cholesky(part.T, lower=True, overwrite_a=True, check_finite=False)
+        linalg.cho_factor(part.T, lower=True, overwrite_a=True, check_finite=False)
     except linalg.LinAlgError:
         return False
     return True

@@ -23,6 +23,39 @@ def smo_pairs(K, lo, hi, beta, v, eps, max_steps):
         v -= t * (K[i] - K[j])
 
 
+def smo_box(K, lo, hi, beta, v, eps, max_steps):
+    """Two coordinates at a time without an equation: the best one, and its best partner."""
+    beta, v, m = beta.copy(), v.copy(), beta.size
+    for step in range(max_steps + 1):
+        movable = [
+            k for k in range(m) if (v[k] > 0 and beta[k] < hi[k]) or (v[k] < 0 and beta[k] > lo[k])
+        ]
+        left = sum(
+            max([sign * v[k] for k in movable], default=0.0)
+            for sign in (1, -1)
+            if any(sign * v[k] > 0 for k in movable)
+        )
+        if left <= eps or step == max_steps:
+            return beta, v, step, left
+        i = max(movable, key=lambda k: v[k] ** 2 / K[k, k])
+        best, j = v[i] ** 2 / K[i, i], None
+        for k in range(m):
+            A, g = K[np.ix_([i, k], [i, k])], v[[i, k]]
+            if k == i or np.linalg.det(A) <= 1e-12 * A[0, 0] * A[1, 1]:
+                continue
+            unbounded = np.linalg.solve(A, g)
+            may = beta[k] < hi[k] if unbounded[1] > 0 else beta[k] > lo[k]
+            if may and unbounded[1] != 0 and g @ unbounded > best:
+                best, j = g @ unbounded, k
+        pair = [i] if j is None else [i, j]
+        if j is None:
+            move = np.clip(v[i] / K[i, i], lo[i] - beta[i], hi[i] - beta[i])
+        else:
+            move = rectangle(K[np.ix_(pair, pair)], v[pair], (lo - beta)[pair], (hi - beta)[pair])
+        beta[pair] = np.clip(beta[pair] + move, lo[pair], hi[pair])
+        v -= K[:, pair] @ np.atleast_1d(move)
+
+
 def rectangle(A, v, lo, hi):
     """Maximize vᵀx − ½xᵀAx over a rectangle: the best of its interior, edges and corners."""
     candidates = []
