@@ -5,7 +5,7 @@ Everything a student wrote is text here, escaped; the page forbids scripts and c
 
 from html import escape
 
-from kernelbook.course.assignment import Assignment, source
+from kernelbook.course.assignment import Assignment, kind_of, source
 from kernelbook.course.gradebook import safe_outputs
 
 __all__ = ["page"]
@@ -64,6 +64,8 @@ def titles(assignment: Assignment) -> dict[str, str]:
 def page(assignment: Assignment, row: dict, result, submission) -> str:
     """The page of one student; `row` comes from the gradebook, manual points included."""
     headings = titles(assignment)
+    # What is ours stays out: the text of a question may hold its rubric.
+    ours = {n for n, c in assignment.cells() if kind_of(c) not in ("solution", "manual")}
     rows = []
     for name, heading in headings.items():
         question = name.removesuffix("-check")
@@ -95,7 +97,11 @@ def page(assignment: Assignment, row: dict, result, submission) -> str:
         trouble=trouble,
         rows="\n".join(rows),
         errors=errors,
-        cells="\n".join(_cell(n, cell) for n, cell in enumerate(submission.cells, 1)),
+        cells="\n".join(
+            _cell(n, cell)
+            for n, cell in enumerate(submission.cells, 1)
+            if cell["grade_id"] not in ours
+        ),
     )
 
 

@@ -17,7 +17,7 @@ def cases(rng):
 ASSIGNMENT = Assignment(
     "small", 1, "Small", (Question("double", 3, cases, lambda x: 2 * x),
                           Question("total", 2, cases, lambda x: x.sum())),
-    packages=("numpy",), seconds=1.5, total=10.0,
+    packages=("numpy",), seconds=1.5, total=12.0,
 )
 """
 
@@ -33,12 +33,13 @@ def answered(name, body):
     return f"def {name}(x):\n    ### BEGIN SOLUTION\n    return {body}\n    ### END SOLUTION"
 
 
+RUBRIC = "<!-- BEGIN MARK SCHEME -->\nThe rubric.\n<!-- END MARK SCHEME -->"
 MASTER = {
     "nbformat": 4,
     "nbformat_minor": 5,
     "metadata": {"kernelspec": {"name": "python3", "language": "python", "display_name": "P"}},
     "cells": [
-        tagged("markdown", "# Small", "text-1"),
+        tagged("markdown", f"# Small\n{RUBRIC}", "text-1"),
         tagged("code", "import numpy as np", "setup"),
         tagged("code", answered("double", "2 * x"), "double", solution=True),
         tagged("code", "assert True", "double-check", grade=True, points=3),

@@ -141,7 +141,7 @@ def graded(tmp_path_factory):
     os.environ["KERNELBOOK_TEST_CANARY"] = CANARY
     try:
         arguments = ["course", "grade", "small", str(folder), "--course", str(course)]
-        arguments += ["--assignments", str(masters), "--jobs", "8"]
+        arguments += ["--assignments", str(masters), "--jobs", "6"]
         done = CliRunner().invoke(main, arguments)
     finally:
         del os.environ["KERNELBOOK_TEST_CANARY"]

@@ -114,6 +114,8 @@ def test_grading_again_changes_nothing_and_keeps_grades_given_by_hand(place):
     rows = place.rows()
     assert rows["ada"]["score"] == "9"
     assert "Fine &lt;b&gt;work&lt;/b&gt;." in feedback(place, "ada")
+    assert "An answer." in feedback(place, "ada")
+    assert "The rubric" not in feedback(place, "ada")  # formgrader shows it, students do not see it
     again = place.grade()
     assert "0 graded, 2 unchanged" in again.output
     assert place.rows() == rows
@@ -225,3 +227,4 @@ def test_nbgrader_sees_what_formgrader_needs(place):
     sources = {c["metadata"]["nbgrader"]["grade_id"]: "".join(c["source"]) for c in shown["cells"]}
     assert sources["total"] == WRONG
     assert sources["total-check"] == "assert True"
+    assert "The rubric" in sources["text-1"]
