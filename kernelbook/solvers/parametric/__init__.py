@@ -8,7 +8,7 @@ with Φ positive semidefinite on ker Pᵀ.  Let a, q, low and up be affine funct
 Then an optimal (β, λ) is a piecewise affine function of t, and it can be followed exactly:
 
 - C moves: the regularization path of Hastie et al., here with ℓ free features (`svm_path`);
-- a ramp on `a` switches a new basis function on, a ramp on `up` a new sample (`incremental`);
+- a ramp on `a` would switch a new basis function on, a ramp on `up` a new sample;
 - a ramp on q leads from a problem with an obvious solution to the one wanted (the start).
 
 **Optimality.**  With f = Φβ + Pλ every sample is in one of three places:
