@@ -47,16 +47,23 @@ WIDE = """() => {
     .map(e => `a formula of ${e.scrollWidth} in ${e.clientWidth}: ${e.id}`);
 }"""
 
-# Formulas are set by MathJax, and there are thousands: axe-core gets the page without them.
+# Formulas are set by MathJax, and the words of code are many: axe-core gets the page without the
+# inside of the former and with one word of each colour.
 WITHOUT_MATH = """() => {
   for (const e of document.querySelectorAll('mjx-container')) e.replaceChildren('x');
+  const seen = new Set();
+  for (const e of document.querySelectorAll('pre span')) {
+    if (seen.has(e.className)) e.replaceWith(e.textContent);
+    else seen.add(e.className);
+  }
 }"""
 
 # Contrast depends on the style, and the style on the chain of tags and classes: one element of each
 # is enough, and a hundred times faster.
 THIN = """() => {
   const seen = new Set();
-  const name = e => `${e.tagName}.${[...e.classList].filter(c => !/\\d/.test(c)).join('.')}`;
+  const name = e => [e.tagName, e.getAttribute('style'),
+    ...[...e.classList].filter(c => !/\\d/.test(c))].join('.');
   for (const e of [...document.querySelectorAll('main *, nav *')].reverse()) {
     if (e.children.length || e.closest('.playground, svg')) continue;
     let chain = '';
