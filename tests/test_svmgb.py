@@ -15,6 +15,7 @@ from sklearn.svm import SVC
 
 from kernelbook import (
     C_from_reg,
+    ConditionalKernel,
     Constant,
     Gaussian,
     Linear,
@@ -313,6 +314,26 @@ def test_invariances(seed, l, C):
     Kt = K[np.ix_(twice, twice)]
     repeated = SVMGBClassifier("precomputed", C=C).fit(Kt, y[twice], P=P[twice])
     np.testing.assert_allclose(repeated.decision_function(Kt, P=P[twice]), f[twice], atol=1e-7)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from(["sample", "least-squares", "virtual", "given"]))
+def test_anchors_change_neither_solution_nor_seminorm_t2(seed, anchors):
+    """The conditional kernel H of any anchors instead of Φ: the same β, objective and, if λ is
+    determined, the same f."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(24, 2)), rng.integers(0, 2, size=24)
+    y[:2] = 0, 1
+    points = rng.normal(size=(3, 2)) if anchors == "given" else anchors
+    H = ConditionalKernel(Gaussian(1.0), Polynomials(1), points).fit(X).H
+    base = SVMGBClassifier(Gaussian(1.0), Polynomials(1)).fit(X, y)
+    other = SVMGBClassifier(H, Polynomials(1)).fit(X, y)
+    np.testing.assert_array_equal(other.support_, base.support_)
+    np.testing.assert_allclose(other.dual_coef_, base.dual_coef_, atol=1e-7)
+    assert other.certificate_.primal == pytest.approx(base.certificate_.primal, abs=1e-7)
+    free = base.support_[np.abs(base.dual_coef_[0]) < 1 - 1e-9]
+    if np.linalg.matrix_rank(np.column_stack([np.ones(24), X])[free], tol=1e-3) == 3:
+        np.testing.assert_allclose(other.decision_function(X), base.decision_function(X), atol=1e-5)
 
 
 def test_rank_deficient_features_and_features_that_never_fire():
