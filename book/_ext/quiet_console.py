@@ -26,6 +26,9 @@ def drop_thebe(app, config):
             for h in handlers
             if not h.handler.__module__.startswith("sphinx_thebe")
         ]
+    # Its style sheet is named in setup and copied by a handler that is gone.
+    for files in (app.registry.css_files, app.registry.js_files):
+        files[:] = [f for f in files if "thebe" not in (f[0] or "")]
 
 
 def setup(app):
