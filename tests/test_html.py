@@ -115,3 +115,13 @@ def test_links_inside_the_book_lead_somewhere():
 def test_the_front_door_and_the_usual_pages_exist():
     for name in ("index.html", "search.html", "genindex.html", "book/index.html"):
         assert (HTML / name).exists()
+
+
+def test_every_chapter_says_how_to_run_it():
+    notebooks = [
+        p for p in PAGES if (HTML.parents[1] / p.relative_to(HTML)).with_suffix(".ipynb").exists()
+    ]
+    assert len(notebooks) > 15
+    for path in notebooks:
+        source = path.relative_to(HTML).with_suffix(".ipynb").as_posix()
+        assert f"make run NB={source}" in path.read_text(encoding="utf-8")
