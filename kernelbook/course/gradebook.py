@@ -6,6 +6,7 @@ A course is a folder laid out as nbgrader expects it:
     autograded/STUDENT/NAME/NAME.ipynb     what formgrader opens for manual grading
     autograded/STUDENT/NAME/result.json    what the machine found
     feedback/STUDENT/NAME/NAME.html        what the student gets
+    source/NAME, submitted/STUDENT/NAME    empty: by them formgrader finds what there is to show
     grading-secret                         from which hidden inputs are drawn; never hand it out
 
 The notebooks under autograded/ are opened in the instructor's browser, so they are made anew: text
@@ -160,6 +161,8 @@ class Course:
         shown = shown_notebook(assignment, submission, result)
         write_atomically(folder / f"{name}.ipynb", nbformat.writes(shown) + "\n")
         write_atomically(folder / "result.json", result.to_json())
+        for place in (self.root / "source" / name, self.place("submitted", student, name)):
+            place.mkdir(parents=True, exist_ok=True)
 
     def _complete(self, submission):
         """Places for the points of questions that were added since this was graded first."""

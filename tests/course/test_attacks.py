@@ -210,7 +210,10 @@ def test_nothing_escaped(graded):
         except OSError:
             continue  # it ended meanwhile
     written = {p.name for p in graded.course.iterdir()}
-    assert written == {"gradebook.db", "grading-secret", "autograded", "feedback", "grades"}
+    empty = {"source", "submitted"}
+    files = {"gradebook.db", "grading-secret", "autograded", "feedback", "grades"}
+    assert written == files | empty
+    assert not [p for name in empty for p in (graded.course / name).rglob("*") if p.is_file()]
     assert (graded.course / "grading-secret").read_text() == CANARY
     assert {p.name for p in graded.root.iterdir()} == {"assignments", "course", "submissions"}
 

@@ -215,6 +215,8 @@ def test_nbgrader_sees_what_formgrader_needs(place):
     config.CourseDirectory.root = str(place.course)
     config.CourseDirectory.course_id = "kernelbook"
     api = NbGraderAPI(CourseDirectory(config=config), config=config)
+    (listed,) = api.get_assignments()  # the page that formgrader opens with
+    assert (listed["name"], listed["num_submissions"]) == ("small", 2)
     submissions = {s["student"]: s for s in api.get_notebook_submissions("small", "small")}
     assert set(submissions) == {"ada", "bob"}
     assert submissions["ada"]["score"] == 5
