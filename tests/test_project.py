@@ -85,3 +85,16 @@ def test_the_command_teaches():
     shown = CliRunner().invoke(main, ["info"])
     assert shown.exit_code == 0
     assert "numba" in shown.output
+
+
+def test_the_package_is_found_beside_a_folder_of_its_name(tmp_path):
+    """A clone is called kernelbook too: a script next to it must not import the empty folder."""
+    (tmp_path / "kernelbook").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", "from kernelbook import Gaussian"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
