@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning, NotFittedError
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -294,6 +294,36 @@ def test_weights_of_zero_are_neither_trained_on_nor_held_out():
             assert s.validation_error == pytest.approx(t.validation_error, nan_ok=True)
 
 
+@pytest.mark.parametrize("stop", [None, "held_out", "cv"])
+def test_every_stopping_rule_checks_the_whole_sample(stop):
+    X, y = xor(40)
+    model = IncrementalSVMClassifier(LinearBasis(), max_basis=2, stop=stop, cv=2, random_state=0)
+    one = np.arange(40) == 7
+    for bad_y, w, match in (
+        (y, np.where(one, -1.0, 1.0), "[Nn]egative"),
+        (y, np.where(one, np.nan, 1.0), "NaN"),
+        (y, np.ones(39), "sample_weight.shape"),
+        (y, np.zeros(40), "zero"),
+        (y[:39], None, "inconsistent numbers of samples"),
+        (np.append(y, 1), None, "inconsistent numbers of samples"),
+        (X[:, 0], None, "Unknown label type"),
+        (np.ones(40), None, "one class only"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            clone(model).fit(X, bad_y, w)
+    right = clone(model).fit(X, y).decision_function(X)
+    with pytest.warns(DataConversionWarning):
+        column = clone(model).fit(X, y[:, None])
+    for same in (
+        column,
+        clone(model).fit(X, y, 1.0),
+        clone(model).fit(sparse.coo_array(X), y),
+        clone(model).fit(sparse.bsr_array(X), y),
+        clone(model).fit(X.tolist(), y.tolist(), [1.0] * 40),
+    ):
+        assert np.allclose(same.decision_function(X), right, atol=1e-9)
+
+
 # --------------------------------------------------------------------------------- the competitor
 
 
@@ -379,7 +409,10 @@ def test_refusals(grown):
         ({"n_candidates": 1.5}, "n_candidates=1.5"),
         ({"train_on": "some"}, "train_on='some'"),
         ({"validation_fraction": 1.0}, "validation_fraction=1.0"),
+        ({"validation_fraction": "a"}, "validation_fraction='a'"),
+        ({"stop": np.array([1, 2])}, "stop=array"),
         ({"rtol": 2.0}, "rtol"),
+        ({"rtol": "a"}, "rtol='a'"),
         ({"C": -1.0}, "C=-1.0"),
         ({"train_on": "centers", "select": "best_improvement"}, "cannot be compared"),
         ({"train_on": "centers", "basis": LinearBasis()}, "one basis function at each sample"),
@@ -389,6 +422,23 @@ def test_refusals(grown):
     for k in (0, 61, 2.5, "all"):
         with pytest.raises(ValueError, match="from 1 to 60"):
             paths["random"].predict(X, n_basis=k)
+
+
+def test_a_certificate_that_is_not_a_number_is_announced():
+    X, y = xor(40)
+    with np.errstate(all="ignore"), pytest.warns(ConvergenceWarning, match="nan of the objective"):
+        IncrementalSVMClassifier(LinearBasis()).fit(X * 1e80, y)
+
+
+@pytest.mark.parametrize("stop", [None, "held_out"])
+def test_random_state_reaches_a_basis_that_has_none(stop):
+    X, y = xor(60)
+    basis = KernelBasis(Gaussian(1.5), "subset", 8)
+    model = IncrementalSVMClassifier(basis, max_basis=4, stop=stop, random_state=0)
+    first, second = (clone(model).fit(X, y).basis_.centers_ for _ in range(2))
+    assert np.array_equal(first, second)
+    assert basis.random_state is None
+    assert model.fit(X, y).basis.random_state is None
 
 
 def test_features_that_separate_leave_nothing_to_the_basis():

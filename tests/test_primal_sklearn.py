@@ -289,6 +289,20 @@ def test_the_caller_may_change_what_was_passed():
     assert np.array_equal(model.decision_function(fresh), before)
 
 
+@pytest.mark.parametrize("centers", ["subset", "kmeans"])
+def test_random_state_reaches_a_basis_that_has_none(centers):
+    X, y = xor(60)
+    basis = KernelBasis(Gaussian(1.5), centers, 8)
+    models = [PrimalSVMClassifier(basis, random_state=s).fit(X, y) for s in (0, 0, 1)]
+    first, second, other = (model.basis_.centers_ for model in models)
+    assert np.array_equal(first, second)
+    assert not np.array_equal(first, other)
+    assert basis.random_state is None
+    own = KernelBasis(Gaussian(1.5), centers, 8, random_state=5)
+    kept = PrimalSVMClassifier(own, random_state=0).fit(X, y)
+    assert np.array_equal(kept.basis_.centers_, own.fit(X).centers_)
+
+
 def test_unfitted_and_half_fitted():
     X, y = xor(30)
     model = PrimalSVMClassifier()
@@ -317,6 +331,7 @@ def test_unfitted_and_half_fitted():
         ({"solver": "pegasos", "loss": "squared_hinge"}, ValueError, r"cannot minimize"),
         ({"orthonormalization": "qr"}, ValueError, "orthonormalization='qr'"),
         ({"rtol": 1.5}, ValueError, "rtol"),
+        ({"rtol": "a"}, ValueError, "rtol='a'"),
         ({"multiclass": "all"}, ValueError, "multiclass='all'"),
         ({"max_iter": 0}, ValueError, "max_iter=0"),
         ({"basis": "gaussian"}, TypeError, "basis='gaussian'"),

@@ -102,6 +102,22 @@ class FreeFeatureEstimator(BaseEstimator):
             )
         return validate_data(self, X, reset=False, **options)
 
+    def _weights_of(self, X, sample_weight):
+        """A weight for each row, not negative, not all zero, of finite sum."""
+        w = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True
+        )
+        with np.errstate(over="ignore"):
+            if not np.isfinite(w.sum()):
+                raise ValueError(
+                    "the sum of sample_weight overflows; only ratios matter: scale it."
+                )
+        if not w.any():
+            raise ValueError(
+                "sample_weight is zero for every sample; at least one must be positive."
+            )
+        return w
+
     def _sample(self, X, y, sample_weight=None, P=None, **check_y) -> Sample:
         """Validate, drop absent rows, fit `kernel_` and `features_`, evaluate P."""
         raw = X
@@ -111,20 +127,9 @@ class FreeFeatureEstimator(BaseEstimator):
             raise ValueError(
                 f"kernel='precomputed' needs a square Gram matrix in fit, not shape {X.shape}."
             )
-        w = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True
-        )
-        with np.errstate(over="ignore"):
-            if not np.isfinite(w.sum()):
-                raise ValueError(
-                    "the sum of sample_weight overflows; only ratios matter: scale it."
-                )
+        w = self._weights_of(X, sample_weight)
         given_P = None if P is None else self._fit_given(P, m)
         kept = np.flatnonzero(w > 0)
-        if kept.size == 0:
-            raise ValueError(
-                "sample_weight is zero for every sample; at least one must be positive."
-            )
         # A data frame reaches the features as it is: they may select columns by name.
         given = raw if hasattr(raw, "iloc") else X
         if kept.size < m:

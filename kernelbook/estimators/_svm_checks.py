@@ -13,6 +13,7 @@ __all__ = [
     "check_features",
     "check_matrix",
     "check_positive",
+    "check_rtol",
     "labels",
     "require_same_kernel",
 ]
@@ -25,6 +26,12 @@ def check_positive(name, value):
         raise TypeError(f"{name} must be a number; got {value!r} of type {type(value).__name__}.")
     if not 0 < value < np.inf:
         raise ValueError(f"{name}={value!r} must be a positive, finite number.")
+
+
+def check_rtol(value):
+    """None, or what may count as dependent."""
+    if value is not None and not (isinstance(value, Real) and 0 <= value < 1):
+        raise ValueError(f"rtol={value!r} must be None or a number in [0, 1).")
 
 
 def check_choice(name, value, known):

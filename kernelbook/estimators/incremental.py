@@ -9,7 +9,7 @@ The functions are chosen and the problems solved in `kernelbook.solvers.incremen
 """
 
 import warnings
-from numbers import Integral
+from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv, train_test_split
 from sklearn.utils import _safe_indexing, check_random_state
-from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from kernelbook.bases import as_basis
 from kernelbook.certificates import Certificate
@@ -30,9 +30,10 @@ from kernelbook.estimators._svm_checks import (
     check_count,
     check_features,
     check_positive,
+    check_rtol,
     labels,
 )
-from kernelbook.estimators.primal import VISIBLE
+from kernelbook.estimators.primal import VISIBLE, seeded
 from kernelbook.features import evaluate
 from kernelbook.solvers.incremental import SELECT, IncrementalPath
 
@@ -112,7 +113,8 @@ class IncrementalSVMClassifier(ClassifierMixin, FreeFeatureEstimator):
         All binary problems share the functions.
     class_weight : dict, "balanced" or None
     random_state : int, RandomState instance or None
-        For random choices, candidates, and the held-out samples and folds.
+        For random choices, candidates, and the held-out samples and folds; and for the centres
+        of a basis that draws them and has no random_state of its own.
 
     Attributes
     ----------
@@ -205,6 +207,8 @@ class IncrementalSVMClassifier(ClassifierMixin, FreeFeatureEstimator):
 
     def _start(self, X, y, sample_weight, seed):
         """The path to grow, and those on folds that watch it."""
+        if self.stop is not None:
+            X, y, sample_weight = self._checked_once(X, y, sample_weight)
         if self.stop == "held_out":
             return _Growth(self, *self._hold_out(X, y, sample_weight, seed), seed), []
         growth, folds = _Growth(self, X, y, sample_weight, None, seed), []
@@ -213,14 +217,19 @@ class IncrementalSVMClassifier(ClassifierMixin, FreeFeatureEstimator):
             folds.append(_Growth(clone(self), *part, rest, seed))
         return growth, folds
 
+    def _checked_once(self, X, y, sample_weight):
+        """What is to be split, checked as a whole: a part may look sound where the whole is not."""
+        rows, y = self._rows(X, y)
+        w = self._weights_of(rows, sample_weight)
+        labels(y[w > 0])
+        return X if hasattr(X, "iloc") else rows, y, w
+
     def _hold_out(self, X, y, sample_weight, seed):
-        rows = np.arange(_num_samples(X))
-        if sample_weight is not None:
-            rows = rows[np.asarray(sample_weight) > 0]
+        rows = np.flatnonzero(sample_weight)
         train, test = train_test_split(
             rows,
             test_size=self.validation_fraction,
-            stratify=_safe_indexing(y, rows),
+            stratify=y[rows],
             random_state=seed,
         )
         train, test = np.sort(train), np.sort(test)
@@ -262,10 +271,11 @@ class IncrementalSVMClassifier(ClassifierMixin, FreeFeatureEstimator):
 
     def _warn(self, growth):
         gaps = [p.relative_gap for s in self.path_ for p in s.certificate.parts or (s.certificate,)]
-        if max(gaps) > self.tol:
+        worst = np.max(gaps)  # NaN where there is one: it proves nothing
+        if not worst <= self.tol:
             warnings.warn(
                 f"{type(self).__name__} did not reach tol={self.tol:g} at every step: the worst "
-                f"duality gap is {max(gaps):.1e} of the objective.  Scale the data, use a smaller "
+                f"duality gap is {worst:.1e} of the objective.  Scale the data, use a smaller "
                 "C, or a larger tol.",
                 ConvergenceWarning,
                 stacklevel=3,
@@ -281,7 +291,7 @@ class IncrementalSVMClassifier(ClassifierMixin, FreeFeatureEstimator):
             )
 
     def _fit_kernel(self, X, w):
-        self.basis_ = as_basis(self.basis).fit(X, sample_weight=w)
+        self.basis_ = seeded(as_basis(self.basis), self._seed).fit(X, sample_weight=w)
 
     def _check_parameters(self):
         check_positive("C", self.C)
@@ -290,17 +300,16 @@ class IncrementalSVMClassifier(ClassifierMixin, FreeFeatureEstimator):
         check_choice("select", self.select, SELECT)
         check_choice("multiclass", self.multiclass, SCHEMES)
         check_choice("train_on", self.train_on, ("all", "centers"))
-        if self.stop is not None and self.stop not in STOP:
+        if self.stop is not None and not (isinstance(self.stop, str) and self.stop in STOP):
             raise ValueError(f"stop={self.stop!r} is not known; use None, 'held_out' or 'cv'.")
         if self.patience is not None:
             check_count("patience", self.patience)
         if self.n_candidates is not None:
             check_count("n_candidates", self.n_candidates)
-        if self.rtol is not None and not 0 <= self.rtol < 1:
-            raise ValueError(f"rtol must be in [0, 1), not {self.rtol!r}.")
-        if not 0 < self.validation_fraction < 1:
+        check_rtol(self.rtol)
+        if not isinstance(self.validation_fraction, Real) or not 0 < self.validation_fraction < 1:
             raise ValueError(
-                f"validation_fraction={self.validation_fraction!r} must lie between 0 and 1."
+                f"validation_fraction={self.validation_fraction!r} must be a number in (0, 1)."
             )
         if self.train_on == "centers" and self.select == "best_improvement":
             raise ValueError(
@@ -346,6 +355,7 @@ class _Growth:
     """The path of one estimator over one training sample, watched by a validation sample."""
 
     def __init__(self, model, X, y, sample_weight, held, seed):
+        model._seed = seed
         sample = model._sample(X, y, sample_weight)
         self.classes, codes = labels(sample.y)
         check_features(sample.P, sample.w)
@@ -361,8 +371,9 @@ class _Growth:
         self.truth, self.w = codes, sample.w
         self.held_truth, self.held_w = np.empty(0), np.empty(0)
         if held is not None:
-            X_held, y_held, w_held = _checked(model, *held)
-            given = held[0] if hasattr(held[0], "iloc") else X_held
+            given, y_held, w_held = held
+            X_held = model._rows(given)
+            given = given if hasattr(given, "iloc") else X_held
             B = _stack(B, model.basis_.evaluate(X_held))
             P = np.vstack([P, evaluate(model.features_, given)])
             self.held_truth, self.held_w = y_held, w_held
@@ -410,17 +421,9 @@ class _Growth:
         )
 
 
-def _checked(model, X, y, sample_weight):
-    """Samples that only look on, as arrays."""
-    X = model._rows(X)
-    w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    return X, np.asarray(y), w
-
-
 def _stack(A, B):
     return sparse.vstack([A, B], format="csr") if sparse.issparse(A) else np.vstack([A, B])
 
 
 def _take(X, y, sample_weight, rows):
-    w = None if sample_weight is None else _safe_indexing(np.asarray(sample_weight), rows)
-    return _safe_indexing(X, rows), _safe_indexing(np.asarray(y), rows), w
+    return _safe_indexing(X, rows), y[rows], sample_weight[rows]

@@ -27,6 +27,7 @@ from kernelbook.estimators._svm_checks import (
     check_count,
     check_features,
     check_positive,
+    check_rtol,
     labels,
 )
 from kernelbook.orthonormal import METHODS, orthonormalize
@@ -71,7 +72,8 @@ class PrimalSVMClassifier(ClassifierMixin, FreeFeatureEstimator):
         Largest number of sweeps ("dcd"), Newton steps or epochs ("pegasos") for each binary
         problem.
     random_state : int, RandomState instance or None
-        For the order in which "dcd" and "pegasos" visit the samples.
+        For the order in which "dcd" and "pegasos" visit the samples; and for the centres of a
+        basis that draws them and has no random_state of its own.
     verbose : int
         1 prints the objectives now and then.
 
@@ -148,6 +150,7 @@ class PrimalSVMClassifier(ClassifierMixin, FreeFeatureEstimator):
         return self
 
     def _fit(self, X, y, sample_weight):
+        self._seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         sample = self._sample(X, y, sample_weight)
         classes, codes = labels(sample.y)
         check_features(sample.P, sample.w)
@@ -155,8 +158,7 @@ class PrimalSVMClassifier(ClassifierMixin, FreeFeatureEstimator):
         coordinates = self._orthonormal_coordinates(sample.X)
 
         m = _num_samples(X)
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(self._seed)
         solutions, betas = [], []
         for rows, sign in binary_problems(codes, classes.size, self.multiclass):
             part = coordinates if rows.size == codes.size else coordinates[rows]
@@ -169,7 +171,7 @@ class PrimalSVMClassifier(ClassifierMixin, FreeFeatureEstimator):
         self.classes_, self._scheme = classes, self.multiclass
 
     def _fit_kernel(self, X, w):
-        self.basis_ = as_basis(self.basis).fit(X, sample_weight=w)
+        self.basis_ = seeded(as_basis(self.basis), self._seed).fit(X, sample_weight=w)
 
     def _orthonormal_coordinates(self, X):
         """x̂ at the samples; warns if what orthonormalization dropped is visible there."""
@@ -224,7 +226,7 @@ class PrimalSVMClassifier(ClassifierMixin, FreeFeatureEstimator):
 
     def _warn_unless_converged(self):
         proof = self.certificate_
-        worst = max(part.relative_gap for part in proof.parts or (proof,))
+        worst = np.max([part.relative_gap for part in proof.parts or (proof,)])
         if worst <= self.tol:
             return
         other = "" if self.solver == "dcd" else ", or solver='dcd'"
@@ -239,6 +241,7 @@ class PrimalSVMClassifier(ClassifierMixin, FreeFeatureEstimator):
     def _check_parameters(self):
         check_positive("C", self.C)
         check_positive("tol", self.tol)
+        check_rtol(self.rtol)
         check_count("max_iter", self.max_iter)
         check_choice("solver", self.solver, LOSSES)
         check_choice("loss", self.loss, ("hinge", "squared_hinge"))
@@ -269,3 +272,14 @@ class PrimalSVMClassifier(ClassifierMixin, FreeFeatureEstimator):
         """The class with the largest decision value; for two classes the second where f > 0."""
         codes = predicted(self.decision_function(X))
         return self.classes_[codes]
+
+
+def seeded(basis, seed):
+    """The basis, which must be a copy, with `seed` wherever it has no random_state of its own."""
+    parameters = basis.get_params() if hasattr(basis, "get_params") else {}
+    empty = [
+        name
+        for name, value in parameters.items()
+        if name.split("__")[-1] == "random_state" and value is None
+    ]
+    return basis.set_params(**dict.fromkeys(empty, seed)) if empty else basis
