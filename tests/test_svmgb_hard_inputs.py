@@ -271,3 +271,19 @@ def test_labels_of_any_type():
     )
     with pytest.raises(ValueError, match="label"):
         SVMGBClassifier().fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("seed", "kernel"), [(7, Linear()), (29, Gaussian(1.0)), (90, Laplacian(1.0))], ids=str
+)
+def test_copies_with_both_labels_do_not_send_the_multipliers_far_out(seed, kernel):
+    """Rounding leaves a sliver of optimal λ whose nearest point is thousands away."""
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.normal(size=(int(rng.integers(12, 30)), 2)))
+    y = np.where(X[:, 0] + 0.6 * rng.normal(size=len(X)) > 0, 1, -1)
+    ours = SVMGBClassifier(kernel, Polynomials(2), C=2000.0).fit(X, y)
+    reference = SVMGBClassifier(kernel, Polynomials(2), C=2000.0, solver="cvxopt").fit(X, y)
+    P = ours.features_.transform(X)
+    size = np.sum((P @ reference.coef_[0]) ** 2)
+    assert np.sum((P @ ours.coef_[0]) ** 2) <= size * (1 + 1e-6)
+    assert ours.certificate_.kkt < 1e-9

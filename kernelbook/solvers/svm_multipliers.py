@@ -24,6 +24,9 @@ z = Gᵀu / (1 − gᵀu), and there is none if 1 − gᵀu = 0.
 
 **Tolerance.**  An inexact β has an empty polyhedron, strictly speaking.  The inequalities are
 therefore relaxed, all by the same amount: the least that keeps the solver's own multipliers inside.
+Where copies of a point ask for f ≥ 1 and f ≤ 1, rounding can also leave a sliver that reaches far
+out: its nearest point has a λ of thousands.  So if a relaxation by 10⁻¹¹ halves the distance, that
+is the polyhedron meant.
 
 References
 ----------
@@ -35,6 +38,9 @@ from scipy import linalg
 from scipy.optimize import nnls
 
 __all__ = ["choose_multipliers", "separate"]
+
+SLIVER = 1e-11
+"""Inequalities broken by no more than this are broken by rounding."""
 
 RANK = 1e-8
 """Directions that the free samples hold with less than this relative force count as not held."""
@@ -97,10 +103,13 @@ def _equations(A, b):
 
 def _least_distance(G, g, start):
     """z of least norm with Gz ≥ g, or with Gz ≥ g − e, e the least slack `start` needs."""
-    rounding = 1e-15 * (1.0 + np.abs(g).max(initial=0.0))
+    size = 1.0 + np.abs(g).max(initial=0.0)
+    rounding = 1e-15 * size
     z = _first_nearest(G, g - rounding)
     if z is not None and np.all(G @ z >= g - 1e3 * rounding):
-        return z
+        wide = _first_nearest(G, g - SLIVER * size)
+        sliver = wide is not None and np.linalg.norm(wide) < 0.5 * np.linalg.norm(z)
+        return wide if sliver else z
     slack = np.max(g - G @ start, initial=0.0)
     z = _nearest(G, g - (1 + 1e-6) * slack - rounding, np.linalg.norm(start))
     return start if z is None else z
