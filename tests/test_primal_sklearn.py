@@ -19,7 +19,9 @@ from kernelbook import (
     FunctionBasis,
     Gaussian,
     GaussianBasis,
+    IncrementalSVMClassifier,
     KernelBasis,
+    Linear,
     LinearBasis,
     Matern,
     Polynomials,
@@ -364,3 +366,20 @@ def test_dropped_functions_that_samples_can_see_are_announced():
     y = np.sin(9 * X[:, 0]) > 0
     with pytest.warns(UserWarning, match="dropped as dependent"):
         PrimalSVMClassifier(GaussianBasis(widths=1.0)).fit(X, y)
+
+
+@pytest.mark.parametrize("machine", [PrimalSVMClassifier, IncrementalSVMClassifier])
+def test_samples_far_from_the_origin_are_announced(machine):
+    """The certificate cannot see that the inner products have lost the digits that matter."""
+    X, _ = xor(60)
+    y = X[:, 0] > 0.2 * X[:, 1]
+    for far in (1e6, 1e8, 1e10):
+        with pytest.warns(UserWarning, match=r"Centre the data.*LinearBasis"):
+            blurred = machine(KernelBasis(Linear())).fit(X + far, y)
+        assert blurred.certificate_.gap >= 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        near = machine(KernelBasis(Linear())).fit(X + 1e3, y)
+        plain = machine(LinearBasis()).fit(X + 1e6, y)
+    assert plain.certificate_.gap >= 0
+    assert np.abs(near.decision_function(X + 1e3) - plain.decision_function(X + 1e6)).max() < 1e-4

@@ -33,7 +33,7 @@ from kernelbook.estimators._svm_checks import (
     check_rtol,
     labels,
 )
-from kernelbook.estimators.primal import VISIBLE, seeded
+from kernelbook.estimators.primal import VISIBLE, blur, seeded, warn_if_blurred
 from kernelbook.features import evaluate
 from kernelbook.solvers.incremental import SELECT, IncrementalPath
 
@@ -203,6 +203,7 @@ class IncrementalSVMClassifier(ClassifierMixin, FreeFeatureEstimator):
             self.path_ = self._grow(growth, folds)
             self._keep(growth)
         self._warn(growth)
+        warn_if_blurred(blur(self.basis_, growth.path.factor.X, growth.path.solutions))
         return self
 
     def _start(self, X, y, sample_weight, seed):

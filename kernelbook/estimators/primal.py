@@ -147,6 +147,7 @@ class PrimalSVMClassifier(ClassifierMixin, FreeFeatureEstimator):
         with self._fresh():
             self._fit(X, y, sample_weight)
         self._warn_unless_converged()
+        warn_if_blurred(self._blur)
         return self
 
     def _fit(self, X, y, sample_weight):
@@ -168,6 +169,7 @@ class PrimalSVMClassifier(ClassifierMixin, FreeFeatureEstimator):
             beta[sample.kept[rows]] = solution.beta
             betas.append(beta)
         self._keep(solutions, np.array(betas), coordinates, sample.kept)
+        self._blur = blur(self.basis_, coordinates, solutions)
         self.classes_, self._scheme = classes, self.multiclass
 
     def _fit_kernel(self, X, w):
@@ -272,6 +274,32 @@ class PrimalSVMClassifier(ClassifierMixin, FreeFeatureEstimator):
         """The class with the largest decision value; for two classes the second where f > 0."""
         codes = predicted(self.decision_function(X))
         return self.classes_[codes]
+
+
+def blur(basis, coordinates, solutions):
+    """How much of f, in units of the margin, the rounding of inner products may hide.
+
+    f = Σ β_i ⟨x̂_i, x̂⟩ + …, and inner products that were computed are right up to ε‖x̂‖².  Far
+    from the origin that is large, though all numbers fit each other and the gap is small: what was
+    solved, exactly, is another problem.  Coordinates of an orthonormal basis are as they were
+    given.
+    """
+    if basis.orthonormal:
+        return 0.0
+    square = np.einsum("ij,ij->i", coordinates, coordinates).max()
+    return np.finfo(float).eps * square * max(np.abs(s.beta).sum() for s in solutions)
+
+
+def warn_if_blurred(blur):
+    if blur > VISIBLE:
+        warnings.warn(
+            f"rounding in the inner products of the basis may change f by {blur:.1e}, where the "
+            "margin is 1, and the certificate cannot see it: the samples are far from the origin, "
+            "or C is very large.  Centre the data, use LinearBasis() for KernelBasis(Linear()), "
+            "or a smaller C.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def seeded(basis, seed):

@@ -21,7 +21,7 @@ is refitted to w on the free samples; and 10⁻¹⁴ of a margin costs more than
 the solution (T3).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.linalg import norm
@@ -178,6 +178,8 @@ class PrimalProblem:
             constraint=constraint_residual(self.features, beta),
             kkt=violation(beta, self.y - f - self.delta * beta, self.lo, self.hi),
         )
+        if certificate.gap < 0:  # β is feasible: rounding, and as large as this at least
+            certificate = replace(certificate, gap=-certificate.gap)
         w, beta = np.sqrt(self.unit) * w, self.unit * beta
         return PrimalSolution(w, coef, beta, self.rank, n_iter, certificate)
 
