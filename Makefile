@@ -16,7 +16,7 @@ export JUPYTER_DATA_DIR := $(HOME_OF_JUPYTER)/data
 export JUPYTER_RUNTIME_DIR := $(HOME_OF_JUPYTER)/runtime
 export MPLCONFIGDIR := $(HOME_OF_JUPYTER)/matplotlib
 
-.PHONY: help book pdf test lint unit notebooks strict lab run lock clean env
+.PHONY: help book pdf test lint unit notebooks strict lab run bench lock clean env
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
@@ -56,6 +56,9 @@ lab: env  ## open the chapters in JupyterLab (LABFLAGS="--no-browser --port=9999
 
 run: env  ## re-execute notebooks in place: make run, or make run NB=book/part/chapter.ipynb
 	@$(BIN)/python tools/run_notebooks.py $(NB)
+
+bench: env  ## measure beside other libraries: make bench, make bench QUICK=1, make bench NAMES="gram grls"
+	@$(BIN)/python -m benchmarks $(if $(QUICK),--quick) $(NAMES)
 
 lock: env  ## write requirements.txt anew from pyproject.toml
 	@$(BIN)/uv pip compile -q pyproject.toml --universal --python-version 3.11 \
