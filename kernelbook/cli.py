@@ -88,6 +88,8 @@ def experiment(name, quick, jobs, scheduler, only, output):
         raise click.ClickException("interrupted; the same command goes on from here.") from None
     resumed = f" ({done.resumed} cells from the journal)" if done.resumed else ""
     click.echo(f"{done.rows} rows in {done.table}{resumed}; provenance in {done.provenance}")
+    if done.left:
+        click.echo(f"{done.left} cells are left; run without --only, or with another, to add them.")
 
 
 main.add_command(course)

@@ -108,10 +108,24 @@ def test_processes_and_a_dask_cluster_give_the_same_table(tmp_path):
 def test_only_some_cells(tmp_path):
     done = run(toy(), tmp_path, only=["x=4"], progress=False)
     assert [r["x"] for r in table(done.table)] == ["4", "4"]
-    assert json.loads(done.provenance.read_text())["only"] == ["x=4"]
+    record = json.loads(done.provenance.read_text())
+    assert (record["cells"], record["cells_of_the_protocol"]) == (1, 6)
+    assert (done.rows, done.left) == (2, 5)
     for rule, word in (("z=1", "one of"), ("x=77", "leaves no cell"), ("x", "leaves no cell")):
         with pytest.raises(ValueError, match=word):
             run(toy(), tmp_path, only=[rule], progress=False)
+
+
+def test_parts_add_up_to_the_whole(tmp_path):
+    whole = run(toy(), tmp_path / "whole", progress=False)
+    for x in (4, 1):
+        part = run(toy(), tmp_path / "parts", only=[f"x={x}"], progress=False)
+    assert [r["x"] for r in table(part.table)] == ["1", "1", "4", "4"]
+    CALLS.clear()
+    rest = run(toy(), tmp_path / "parts", progress=False)
+    assert (rest.resumed, rest.left, CALLS) == (2, 0, [0, 2, 3, 5])
+    assert rest.table.read_bytes() == whole.table.read_bytes()
+    assert not (tmp_path / "parts" / "toy.journal").exists()
 
 
 def test_jobs_must_be_positive(tmp_path):

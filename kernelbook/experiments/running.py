@@ -5,8 +5,9 @@ returns the rows measured there.  A cell carries its own seed, so its rows are t
 process or on many, today or after a break, and the table is in the order of the cells.
 
 Finished cells go to a **journal** beside the result, one line of JSON each, flushed before the
-next is started.  Running the same command again reads the journal and does what is left.  A
-journal of other cells, or of other code, is put aside (never deleted) and the run starts afresh.
+next is started.  Running the same command again reads the journal and does what is left; parts
+run one after another (`only`) add up, and the journal goes when the last cell is done.  A journal
+of other cells, or of other code, is put aside (never deleted) and the run starts afresh.
 """
 
 import csv
@@ -64,6 +65,7 @@ class Result:
     provenance: Path
     rows: int
     resumed: int
+    left: int
 
 
 def run(experiment, folder, *, quick=False, jobs=1, scheduler=None, only=(), progress=True):
@@ -80,7 +82,7 @@ def run(experiment, folder, *, quick=False, jobs=1, scheduler=None, only=(), pro
     scheduler : str or None
         Address of a Dask scheduler whose workers run the cells instead.
     only : list of "key=value"
-        Run only the cells that have these values.
+        Run only the cells that have these values; the table has them beside those of earlier runs.
     progress : bool
         Show a bar with the remaining time.
     """
@@ -89,11 +91,12 @@ def run(experiment, folder, *, quick=False, jobs=1, scheduler=None, only=(), pro
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     hashes = {source.folder: _sha256(source) for source in experiment.sources}
-    cells = _chosen(experiment.cells(quick), only)
+    cells = experiment.cells(quick)
+    chosen = _chosen(cells, only)
     journal = Journal(folder / f"{experiment.name}.journal", _fingerprint(experiment, cells))
-    resumed = len(journal.done)
-    left = [k for k in range(len(cells)) if k not in journal.done]
-    bar = tqdm(total=len(cells), initial=resumed, unit="cell", disable=not progress, smoothing=0.1)
+    left = [k for k in chosen if k not in journal.done]
+    resumed = len(chosen) - len(left)
+    bar = tqdm(total=len(chosen), initial=resumed, unit="cell", disable=not progress, smoothing=0.1)
     with bar, _executor(jobs, scheduler) as submit:
         for k, rows, seconds in _completed(experiment, cells, left, submit, jobs, scheduler):
             journal.add(k, rows, seconds)
@@ -105,8 +108,8 @@ def run(experiment, folder, *, quick=False, jobs=1, scheduler=None, only=(), pro
     record = {
         "experiment": experiment.name,
         "quick": quick,
-        "only": list(only),
-        "cells": len(cells),
+        "cells": len(journal.done),
+        "cells_of_the_protocol": len(cells),
         "rows": n_rows,
         "data_sha256": hashes,
         "versions": {name: version(name) for name in PACKAGES},
@@ -117,21 +120,24 @@ def run(experiment, folder, *, quick=False, jobs=1, scheduler=None, only=(), pro
         "finished": time.strftime("%Y-%m-%d", time.gmtime()),
     }
     provenance.write_text(json.dumps(record, indent=1) + "\n")
-    journal.close()
-    return Result(table, provenance, n_rows, resumed)
+    missing = len(cells) - len(journal.done)
+    journal.close(whole=not missing)
+    return Result(table, provenance, n_rows, resumed, missing)
 
 
 def _chosen(cells, only):
+    """The places of the cells that have the values asked for."""
+    chosen = list(range(len(cells)))
     for rule in only:
         key, _, value = rule.partition("=")
         if key not in cells[0]:
             raise ValueError(f"only={rule!r} must be KEY=VALUE with KEY one of {list(cells[0])}.")
-        kept = [cell for cell in cells if str(cell[key]) == value]
+        kept = [k for k in chosen if str(cells[k][key]) == value]
         if not kept:
-            values = sorted({str(cell[key]) for cell in cells})
+            values = sorted({str(cells[k][key]) for k in chosen})
             raise ValueError(f"only={rule!r} leaves no cell; {key} has the values {values}.")
-        cells = kept
-    return cells
+        chosen = kept
+    return chosen
 
 
 # ------------------------------------------------------------------------------- the journal
@@ -172,10 +178,11 @@ class Journal:
         self._line({"cell": cell, "rows": rows, "seconds": round(seconds, 3)})
         self.done[cell], self.seconds[cell] = rows, seconds
 
-    def close(self):
-        """The table is written: the journal has done its work."""
+    def close(self, whole):
+        """The table is written; if nothing is left to run the journal has done its work."""
         self._file.close()
-        self.path.unlink()
+        if whole:
+            self.path.unlink()
 
 
 def _fingerprint(experiment, cells):
@@ -245,7 +252,7 @@ def _timed(function, cell, threads):
 
 
 def _write_table(path, cells, done):
-    rows = [cell | row for k, cell in enumerate(cells) for row in done[k]]
+    rows = [cells[k] | row for k in sorted(done) for row in done[k]]
     columns = list(dict.fromkeys(name for row in rows for name in row))
     beside = path.with_suffix(".csv.part")
     with beside.open("w", newline="", encoding="utf-8") as file:
