@@ -45,8 +45,8 @@ def info():
 @click.option(
     "--only",
     multiple=True,
-    metavar="KEY=VALUE",
-    help="Only the cells with that value, e.g. --only size=100; may be repeated.",
+    metavar="KEY=VALUE[,VALUE]",
+    help="Only the cells with one of these values, e.g. --only size=100,200; may be repeated.",
 )
 @click.option(
     "--output",

@@ -81,8 +81,9 @@ def run(experiment, folder, *, quick=False, jobs=1, scheduler=None, only=(), pro
         Processes on this machine.
     scheduler : str or None
         Address of a Dask scheduler whose workers run the cells instead.
-    only : list of "key=value"
-        Run only the cells that have these values; the table has them beside those of earlier runs.
+    only : list of "key=value" or "key=value,value"
+        Run only the cells that have one of these values; the table has them beside those of
+        earlier runs.
     progress : bool
         Show a bar with the remaining time.
     """
@@ -132,7 +133,7 @@ def _chosen(cells, only):
         key, _, value = rule.partition("=")
         if key not in cells[0]:
             raise ValueError(f"only={rule!r} must be KEY=VALUE with KEY one of {list(cells[0])}.")
-        kept = [k for k in chosen if str(cells[k][key]) == value]
+        kept = [k for k in chosen if str(cells[k][key]) in value.split(",")]
         if not kept:
             values = sorted({str(cells[k][key]) for k in chosen})
             raise ValueError(f"only={rule!r} leaves no cell; {key} has the values {values}.")

@@ -64,7 +64,7 @@ def cells(quick):
     ]
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=len(COLLECTIONS))
 def collection(name):
     """Counts and classes of a collection, with the words that occur in three documents or more."""
     loaders = {"sectors": load_7sectors, "webkb": load_webkb}
@@ -73,23 +73,31 @@ def collection(name):
 
 
 def run(cell):
-    counts, y = collection(cell["collection"])
-    rng = np.random.default_rng(cell["seed"])
-    order = rng.permutation(len(y))
+    seen = cell["size"] if cell["protocol"] == "clean" else None
+    order, counts, P, y = prepared(cell["collection"], cell["seed"], seen)
     train, test = order[: cell["size"]], order[cell["size"] :]
-    seen = order if cell["protocol"] == "papers" else train
-    counts = counts[:, np.sort(most_informative(counts[seen], y[seen], WORDS))]
     X = l2_log_counts(counts) if cell["representation"] == "l2" else to_interval(counts, train)
-    P = np.empty((len(y), TOPICS))
-    P[seen], words, _ = fit_plsa(counts[seen], TOPICS, random_state=cell["seed"])
-    if cell["protocol"] == "clean":
-        P[test] = fold_in(counts[test], words)
-    # EM leaves shares like 1e-70.  A free feature has no unit: times λ = 1e70 it would be used.
-    P = P.round(DIGITS)
     sample = Sample(kernels(X, train, test), kernels(P, train, test), P[train], P[test])
     folds = list(StratifiedKFold(3, shuffle=True, random_state=cell["seed"]).split(train, y[train]))
     scores = machines(sample, y[train], y[test], folds) | squares(sample, y[train], y[test])
     return [{"method": name, "accuracy": value} for name, value in scores.items()]
+
+
+@lru_cache(maxsize=2 * len(COLLECTIONS))  # both protocols of every collection
+def prepared(name, seed, size):
+    """A random order, the chosen words and the topics, from the first `size` documents or all.
+
+    The protocol of the papers (size None) uses them for every training size: they are kept.
+    """
+    counts, y = collection(name)
+    order = np.random.default_rng(seed).permutation(len(y))
+    seen, unseen = (order, order[:0]) if size is None else (order[:size], order[size:])
+    counts = counts[:, np.sort(most_informative(counts[seen], y[seen], WORDS))]
+    P = np.empty((len(y), TOPICS))
+    P[seen], words, _ = fit_plsa(counts[seen], TOPICS, random_state=seed)
+    P[unseen] = fold_in(counts[unseen], words) if unseen.size else 0.0
+    # EM leaves shares like 1e-70.  A free feature has no unit: times λ = 1e70 it would be used.
+    return order, counts, P.round(DIGITS), y
 
 
 class Sample:
