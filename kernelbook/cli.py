@@ -86,10 +86,28 @@ def experiment(name, quick, jobs, scheduler, only, output):
         raise click.ClickException(str(missing)) from None
     except KeyboardInterrupt:
         raise click.ClickException("interrupted; the same command goes on from here.") from None
+    _show_summary(get(name), done.summary)
     resumed = f" ({done.resumed} cells from the journal)" if done.resumed else ""
     click.echo(f"{done.rows} rows in {done.table}{resumed}; provenance in {done.provenance}")
     if done.left:
         click.echo(f"{done.left} cells are left; run without --only, or with another, to add them.")
+
+
+def _show_summary(experiment, summary):
+    """A line for each method; what was not measured is a dash."""
+    if not experiment.measures:
+        return
+    width = max(len(row["method"]) for row in summary)
+    best = f" with the least {experiment.best} of each cell" if experiment.best else ""
+    click.echo(f"Means over the rows{best}:")
+    heads = "".join(f"{name:>{max(len(name), 7) + 2}}" for name in ("rows", *experiment.measures))
+    click.echo(f"{'':{width}}{heads}")
+    for row in summary:
+        numbers = f"{row['rows']:>9}"
+        for name in experiment.measures:
+            value = "–" if row[name] != row[name] else f"{row[name]:.4g}"
+            numbers += f"{value:>{max(len(name), 7) + 2}}"
+        click.echo(f"{row['method']:{width}}{numbers}")
 
 
 main.add_command(course)

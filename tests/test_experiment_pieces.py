@@ -10,6 +10,7 @@ from sklearn.metrics import mutual_info_score
 
 from kernelbook.experiments import two_scales
 from kernelbook.experiments.geodesic import class_features, geodesic, nearest, to_training, votes
+from kernelbook.experiments.nested import count_errors, fold_numbers, nested
 from kernelbook.experiments.plsa import em_step, fit_plsa, fold_in, log_likelihood
 from kernelbook.experiments.words import (
     l2_log_counts,
@@ -142,6 +143,52 @@ def test_cross_validation_counts_what_is_left_out():
     flipped = two_scales.cross_validate("nearest neighbour", X, np.tile([-1.0, 1.0], 30), 1, 1, 0)
     assert flipped.shape == (1,)
     assert 0.3 < flipped[0] < 0.7
+
+
+def test_nested_selection_is_that_of_the_naive_loops():
+    """25 fits by the definition, 15 by sharing; and the samples of a fold have no say in it."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(60, 2))
+    y = np.where(X[:, 0] + 0.8 * rng.normal(size=60) > 0, 1.0, -1.0)
+    fold, calls = fold_numbers(y, seed=3), []
+    assert np.bincount(fold).tolist() == [12] * 5
+
+    def decide(train, other):
+        calls.append(len(train))
+        arguments = X[train], y[train], X[other], 1.0, np.nan, [0.1, 1.0, 10.0]
+        return two_scales.decisions("gaussian, LIBSVM", *arguments)
+
+    def errors(out, judged):
+        train, other = np.flatnonzero(~np.isin(fold, out)), np.flatnonzero(fold == judged)
+        return np.sum(np.where(decide(train, other) > 0, 1.0, -1.0) != y[other], axis=1)
+
+    wrong = count_errors(decide, y, fold)
+    assert sorted(calls) == [36] * 10 + [48] * 5
+    total, chosen = nested(wrong)
+    expected = 0
+    for a in range(5):
+        inner = sum(errors((a, b), b) for b in range(5) if b != a)
+        assert chosen[a] == np.argmin(inner)
+        expected += errors((a,), a)[chosen[a]]
+    assert total == expected
+    assert total >= np.einsum("saa->s", wrong).min()
+
+
+def test_one_width_read_by_evaluation_is_its_equivalent_kernel():
+    from kernelbook import GaussianBasis
+    from kernelbook.experiments.ionosphere_ import ONE_WIDTH, decisions
+
+    rng = np.random.default_rng(6)
+    train, other = rng.normal(size=(20, 2)), rng.normal(size=(7, 2))
+    y = np.where(train[:, 0] > 0, 1.0, -1.0)
+    basis = GaussianBasis(train, np.full(20, 2.0**-0.5))
+    B, G = basis.evaluate(train), basis.gram()
+    K = B @ np.linalg.solve(G, B.T)
+    K_other = basis.evaluate(other) @ np.linalg.solve(G, B.T)
+    scale = np.trace(K) / 20
+    expected = two_scales.exact(K / scale, K_other / scale, y, 4.0)
+    ours = decisions(ONE_WIDTH, train, y, other, 2.0, np.nan, [4.0])[0]
+    np.testing.assert_allclose(ours, expected, atol=1e-6)
 
 
 # ---------------------------------------------------------------------------- words and topics

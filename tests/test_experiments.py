@@ -2,10 +2,15 @@
 
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from scipy.spatial.distance import cdist
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.svm import SVC
+from sklearn.utils import Bunch
 
 from kernelbook.cli import main
 from kernelbook.experiments import NAMES, get
@@ -128,6 +133,33 @@ def test_parts_add_up_to_the_whole(tmp_path):
     assert not (tmp_path / "parts" / "toy.journal").exists()
 
 
+def test_the_summary_has_the_means_of_each_method(tmp_path, monkeypatch):
+    cells = [{"x": x, "seed": x} for x in (1, 2, 4)]
+    measured = Experiment("toy", "squares", lambda quick: cells, squares, measures=("value", "no"))
+    summary = run(measured, tmp_path / "all", progress=False).summary
+    assert [(s["method"], s["rows"]) for s in summary] == [("one", 3), ("two", 3)]
+    assert [s["value"] for s in summary] == pytest.approx([7 / 9, 7.0 / 3])
+    assert all(np.isnan(s["no"]) for s in summary)
+    best = replace(measured, best="value", run=two_rows)
+    assert run(best, tmp_path / "best", progress=False).summary == [
+        {"method": "one", "rows": 3, "value": 0.0, "no": pytest.approx(7 / 3)}
+    ]
+    monkeypatch.setattr("kernelbook.experiments.get", lambda name: best)
+    shown = CliRunner().invoke(main, ["experiment", "abs", "--output", str(tmp_path / "cli")])
+    assert shown.exit_code == 0, shown.output
+    assert "with the least value of each cell" in shown.output
+    (line,) = [line for line in shown.output.splitlines() if line.startswith("one")]
+    assert line.split() == ["one", "3", "0", "2.333"]
+
+
+def two_rows(cell):
+    """The better row has the measure, the other does not."""
+    return [
+        {"method": "one", "value": 1.0 + cell["x"]},
+        {"method": "one", "value": 0.0, "no": float(cell["x"])},
+    ]
+
+
 def test_jobs_must_be_positive(tmp_path):
     with pytest.raises(ValueError, match="jobs=0"):
         run(toy(), tmp_path, jobs=0)
@@ -167,6 +199,63 @@ def test_one_sample_of_figure_1_of_b():
     assert len(rows) == 28
     assert best["G-RLS"] < best["B (26)(27) as printed"]
     assert all(np.isfinite(r["from_best_outside"]) for r in rows)
+
+
+@pytest.fixture
+def small_ionosphere(monkeypatch):
+    """Ionosphere's shape in small: few columns, one of them constant, and one row twice."""
+    rng = np.random.default_rng(7)
+    X = np.column_stack([rng.normal(size=(60, 3)), np.zeros(60)])
+    y = np.where(np.hypot(X[:, 0], X[:, 1]) > 1.0, 1.0, -1.0)
+    X[-1], y[-1] = X[0], y[0]
+    data = Bunch(data=X, target=y)
+    monkeypatch.setattr("kernelbook.experiments.ionosphere_.load_ionosphere", lambda: data)
+    return data
+
+
+def _cell(method):
+    (cell,) = [c for c in get("ionosphere").cells(True) if c["method"] == method]
+    return cell
+
+
+def test_ionosphere_counts_what_is_odd_in_the_data(small_ionosphere):
+    (row,) = get("ionosphere").run(_cell("the data"))
+    assert (row["samples"], row["dimension"]) == (60, 4)
+    assert (row["repeated_rows"], row["constant_columns"]) == (1, 1)
+    assert row["positive"] == (small_ionosphere.target > 0).sum()
+    assert 0 <= row["changed_by_second_width"] <= 60
+
+
+def test_ionosphere_has_the_grid_and_one_nested_error_for_each_method(small_ionosphere):
+    """The least of the grid is what scikit-learn's machines give on the same folds."""
+    X, y = small_ionosphere.data, small_ionosphere.target
+    cell = _cell("sum of kernels, LIBSVM")
+    rows = get("ionosphere").run(cell)
+    assert [(r["gamma1"], r["gamma2"]) for r in rows] == [
+        (2.0**-7, 2.0**-3),
+        (2.0**-7, 2.0),
+        (2.0**-3, 2.0),
+    ]
+    squared = cdist(X, X, "sqeuclidean")
+    folds = StratifiedKFold(5, shuffle=True, random_state=cell["seed"])
+    for row in rows:
+        K = np.exp(-row["gamma1"] / 2 * squared) + np.exp(-row["gamma2"] / 2 * squared)
+        peer = SVC(C=row["C"] / 2, kernel="precomputed", tol=1e-5)  # K has the diagonal 2
+        right = cross_val_predict(peer, K, y, cv=folds) == y
+        assert row["cv_error"] == pytest.approx(1 - right.mean())
+    (best,) = [r for r in rows if "nested_error" in r]
+    assert best["cv_error"] == min(r["cv_error"] for r in rows) < 0.4
+
+
+def test_ionosphere_grows_functions_and_samples(small_ionosphere):
+    run_cell = get("ionosphere").run
+    functions = run_cell(_cell("functions, random"))
+    samples = run_cell(_cell("samples, random"))
+    assert (
+        [r["size"] for r in functions] == [r["size"] for r in samples] == [1, 2, 3, 4, 5, 7, 10, 14]
+    )
+    last = {name: rows[-1]["cv_error"] for name, rows in (("f", functions), ("s", samples))}
+    assert last["f"] < last["s"] < 0.5  # all labels against fourteen
 
 
 def _methods(rows):

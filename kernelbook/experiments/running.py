@@ -13,6 +13,7 @@ of other cells, or of other code, is put aside (never deleted) and the run start
 import csv
 import hashlib
 import json
+import math
 import os
 import platform
 import time
@@ -49,6 +50,11 @@ class Experiment:
         The data files it reads.
     modules : tuple of str
         Further modules whose code the numbers depend on, for the journal's fingerprint.
+    measures : tuple of str
+        The columns that are results; the summary has their means.
+    best : str or None
+        The column by which a method's rows of one cell compete: the summary takes the least.
+        None takes them all.
     """
 
     name: str
@@ -57,6 +63,8 @@ class Experiment:
     run: Callable
     sources: tuple = ()
     modules: tuple = ()
+    measures: tuple = ()
+    best: str | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +74,7 @@ class Result:
     rows: int
     resumed: int
     left: int
+    summary: list
 
 
 def run(experiment, folder, *, quick=False, jobs=1, scheduler=None, only=(), progress=True):
@@ -123,7 +132,8 @@ def run(experiment, folder, *, quick=False, jobs=1, scheduler=None, only=(), pro
     provenance.write_text(json.dumps(record, indent=1) + "\n")
     missing = len(cells) - len(journal.done)
     journal.close(whole=not missing)
-    return Result(table, provenance, n_rows, resumed, missing)
+    summary = _summary(experiment, cells, journal.done)
+    return Result(table, provenance, n_rows, resumed, missing, summary)
 
 
 def _chosen(cells, only):
@@ -262,6 +272,28 @@ def _write_table(path, cells, done):
         writer.writerows({name: _plain(v) for name, v in row.items()} for row in rows)
     beside.replace(path)
     return len(rows)
+
+
+def _summary(experiment, cells, done):
+    """For each method its name, how many rows it has, and the mean of every measure over them."""
+    kept = {}
+    for k, cell in enumerate(cells):
+        here = {}
+        for row in (cell | row for row in done.get(k, ())):
+            here.setdefault(row.get("method", ""), []).append(row)
+        for method, rows in here.items():
+            if experiment.best is not None:
+                rows = sorted(rows, key=lambda row: row.get(experiment.best, math.inf))[:1]
+            kept.setdefault(method, []).extend(rows)
+    return [
+        {"method": method, "rows": len(rows)} | {m: _mean(rows, m) for m in experiment.measures}
+        for method, rows in kept.items()
+    ]
+
+
+def _mean(rows, measure):
+    values = [row[measure] for row in rows if not math.isnan(row.get(measure, math.nan))]
+    return sum(values) / len(values) if values else math.nan
 
 
 def _plain(value):
