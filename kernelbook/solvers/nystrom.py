@@ -1,0 +1,290 @@
+"""G-RLS over translates at n centres, with free features, in O(m + n² + a panel) of memory.
+
+In the orthonormal coordinates ẑ of a `CenterBasis`, with the features projected out and rows scaled
+by √w as in `grls_scaled` (M = I − QQᵀ), the problem is a ridge regression in r ≤ n unknowns,
+
+    minimize  ‖M(ỹ − Ẑu)‖² + ρ‖u‖²,      ρ = mγ,
+    (ẐᵀMẐ + ρI) u = ẐᵀMỹ,                                                                 (1)
+
+and c = Tu, λ = TQᵀ(ỹ − Ẑu).  With all samples as centres it is the exact problem.  It never is
+solved by (K_nm K_mn + ρK_nn)c = K_nm y, whose condition number is that of K_nn times larger.
+
+**Preconditioner.**  Conjugate gradients on (1) need one pass over K_mn for each step, and the
+number of steps is that of a good preconditioner: the matrix of (1) with s rows of the sample in
+place of m,
+
+    B = (m/s) Ẑ_sᵀ M_s Ẑ_s + ρI,        M_s the projection that belongs to the features on them.
+
+Falkon [1] takes the centres themselves for these rows; drawing them anew costs little more, lets
+the centres be anywhere, and the features and the weights take part.
+
+**All rows, s = m,** makes B the matrix of (1), and its Cholesky factor the solution: one heavy
+pass, 2mn² operations instead of some twenty light ones.  `direct_pays` compares the two by
+counting operations.
+
+**Certificate** (of the optimum *in the span of the centres and features*).  e = M(ỹ − Ẑu) is what
+the fitted function leaves.  The dual of (1) at α = e/ρ gives
+
+    primal − dual = ‖r‖²/ρ,       r = Ẑᵀe − ρu, the residual of (1),
+
+which also is what strong convexity says.  The gap bounds the mean square error of the fitted
+values against those of the optimum; `kkt` is its root, in the units of the exact solver.
+
+**Rounding.**  The direct solution knows r from the sums that it has, plus ε‖ẐᵀẐ‖‖u‖, what these
+sums may have lost.  Where that is above `tol` (γ below some 10⁻⁷) the residual is computed anew in
+a pass over rows of ẑ, and solved for once more.  Conjugate gradients work with k instead of ẑ,
+to spare n² operations a row: there r carries about ε/√(rtol·γ), and `span_tolerance` says which
+rtol of the basis keeps that below `tol`.  And f is predicted from c, not from u: by how much the
+two differ is measured on some rows and added to `kkt`.
+
+**And the full problem?**  The same α is feasible for the dual of the full kernel ridge: its gap is
+‖u‖² + αᵀK̃α − 2u·Ẑᵀα, the squared distance of f's kernel part from Σα_iK(x_i, ·), times ρ.  It costs
+a pass over the m×m kernel matrix; `full_gap` is computed where that is no more than the fit costs.
+
+References
+----------
+[1] Rudi, Carratino & Rosasco, *FALKON: an optimal large scale kernel method*, NIPS 2017; Meanti,
+Carratino, Rosasco & Rudi, *Kernel methods through the roof*, NeurIPS 2020.
+"""
+
+import numpy as np
+from scipy import linalg
+
+from kernelbook.solvers.conjugate import conjugate_gradients, norms
+from kernelbook.solvers.grls_scaled import IterativeSolution, ScaledData
+from kernelbook.solvers.nystrom_statistics import accumulate, factored
+from kernelbook.solvers.panels import Panels, SymmetricProduct, silent
+
+__all__ = ["direct_pays", "solve", "span_tolerance"]
+
+_EPS = np.finfo(float).eps
+_ROUNDS = 6  # residuals computed anew
+_TYPICAL_STEPS = 20  # of conjugate gradients with a sketched preconditioner
+_PROBE = 256  # rows on which the rounding of predictions is measured
+
+
+def entry_cost(d):
+    """Operations for one entry of K: an inner product and a profile."""
+    return 2 * d + 40
+
+
+def direct_pays(n, d, k=1):
+    """Whether one heavy pass, 2mn², is cheaper than `_TYPICAL_STEPS` light ones."""
+    return 2 * n <= _TYPICAL_STEPS * (entry_cost(d) + 4 * k)
+
+
+def span_tolerance(kernel, centers, reg, tol):
+    """The `rtol` of a `CenterBasis` for conjugate gradients to reach `tol`; see **Rounding**."""
+    largest = np.abs(kernel(centers[:_PROBE])).max()
+    return float(np.clip((_EPS / max(tol, _EPS)) ** 2 * largest / reg, 32 * _EPS, 1e-9))
+
+
+def solve(basis, X, P, Y, reg, weights=None, **options) -> IterativeSolution:
+    """The minimizer in the span of centres and features, for each column of Y.
+
+    Parameters
+    ----------
+    basis : CenterBasis
+    X : (m, d) rows
+    P : (m, ℓ) array
+        Any rank; ℓ = 0 is allowed.
+    Y : (m, k) array
+    reg : float
+        γ > 0.
+    weights : (m,) array of positive numbers, optional
+    tol : float
+        Wanted for `kkt`.
+    max_iter : int
+        At most so many passes of conjugate gradients.
+    sketch : int, optional
+        s, the number of rows of the preconditioner; by default all, where that pays, or 4n.
+    random_state : RandomState instance, optional
+        Draws these rows.
+    tick : callable, optional
+        tick(rows) as passes proceed.
+    """
+    return _Nystrom(basis, X, P, Y, reg, weights).solve(**options)
+
+
+class _Nystrom:
+    def __init__(self, basis, X, P, Y, reg, weights):
+        self.basis, self.X = basis, X
+        self.data = ScaledData(P, Y, weights)
+        self.m = X.shape[0]
+        self.rho = self.m * float(reg) / basis.unit
+        if not 0 < self.rho < np.inf:
+            raise ValueError(
+                f"reg={reg!r} is not a positive number in the units of the kernel: this solver "
+                "needs 0 < reg < ∞."
+            )
+
+    def solve(self, tol=1e-8, max_iter=1000, sketch=None, random_state=None, tick=silent):
+        data, basis, m = self.data, self.basis, self.m
+        k = data.target.shape[1]
+        if sketch is None:
+            sketch = m if direct_pays(basis.n, self.X.shape[1], k) else 4 * basis.n
+        self.direct = sketch >= m
+        self.panels = Panels(basis.kernel, self.X, basis.points, tick)
+        if basis.rank == 0 or data.explained.all():
+            lam, e = data.given(np.zeros_like(data.target))
+            return self._finish((np.zeros((basis.rank, k)), lam, e, norms(e)), 0, tick)
+        find = self._directly if self.direct else self._by_gradients
+        enough = tol * np.sqrt(self.rho) * data.size
+        return self._finish(*find(enough, sketch, max_iter, random_state, tick), tick)
+
+    def _directly(self, enough, sketch, max_iter, random_state, tick):
+        """(u, λ, e, bound of ‖r‖) by the factor of (1), refined as long as that pays."""
+        data, rho = self.data, self.rho
+        right = self._all_rows(tick)
+        u = self._precondition(right)
+        u += self._precondition(right - self.A @ u - rho * u)
+        bound = norms(right - self.A @ u - rho * u) + self.noise * norms(u)
+        if np.all(bound <= enough):
+            lam, e = data.given(self.panels.times(self.basis.times(u)))
+            return (u, lam, e, bound), 0
+        state = self._anew(u)
+        for _ in range(_ROUNDS):
+            before = norms(state[3])
+            if np.all(before <= enough):
+                break
+            state = self._better(state, self._anew(u + self._precondition(state[3])))
+            u = state[0]
+            if not np.any(norms(state[3]) < 0.5 * before):
+                break
+        return (*state[:3], norms(state[3])), 0
+
+    def _by_gradients(self, enough, sketch, max_iter, random_state, tick):
+        """The same by conjugate gradients with the preconditioner of `sketch` rows."""
+        residual = self._sketch(sketch, random_state, tick)
+        state, u, steps = None, np.zeros_like(residual), 0
+        for _ in range(_ROUNDS):
+            before = norms(residual)
+            left = np.maximum(0.3 * enough, 1e-9 * before)
+            du, used, _ = conjugate_gradients(
+                self._apply, self._precondition, residual, left, max_iter - steps
+            )
+            steps += used
+            trial = self._from_c(u + du)
+            state = trial if state is None else self._better(state, trial)
+            u, residual = state[0], state[3]
+            after = norms(residual)
+            if not np.any((after > enough) & (after < 0.5 * before)) or steps >= max_iter:
+                break
+        return (*state[:3], norms(residual)), steps
+
+    @staticmethod
+    def _better(old, new):
+        """Column by column, the one of two states with the smaller residual."""
+        better = norms(new[3]) < norms(old[3])
+        return tuple(np.where(better, b, a) for a, b in zip(old, new, strict=True))
+
+    # ------------------------------------------------------------------ the matrix of (1)
+
+    def _all_rows(self, tick):
+        """Factor the matrix itself; returns the right-hand side."""
+        Q = self.data.Q
+        gram, products = accumulate(
+            self.basis, self.X, np.hstack([Q, self.data.rest]), self.data.root[:, 0], tick
+        )
+        B, right = products[:, : Q.shape[1]], products[:, Q.shape[1] :]
+        self.B, self.A, self.noise = B, gram - B @ B.T, _EPS * np.linalg.norm(gram)
+        self.factor = factored(self.A, self.rho, self.noise)
+        # Where the features explain y, u stays exactly zero.
+        return right * ~self.data.explained
+
+    def _sketch(self, s, random_state, tick):
+        """Factor the matrix of s rows; returns the right-hand side."""
+        data, rng = self.data, random_state or np.random.RandomState(0)
+        rows = np.sort(rng.choice(self.m, size=s, replace=False))
+        root = data.root[rows, 0] * np.sqrt(self.m / s)
+        Q = np.linalg.qr(data.Q[rows])[0]
+        gram, B = accumulate(self.basis, self.X[rows], Q, root)
+        self.factor = factored(gram - B @ B.T, self.rho, _EPS * np.linalg.norm(gram))
+        both = self.panels.adjoint(data.root * np.hstack([data.Q, data.rest]))
+        both = self.basis.adjoint(both)
+        self.B = both[:, : data.Q.shape[1]]
+        return both[:, data.Q.shape[1] :] * ~data.explained
+
+    def _precondition(self, R):
+        return linalg.cho_solve(self.factor, R, check_finite=False)
+
+    def _apply(self, V):
+        """(ẐᵀMẐ + ρI)V in one pass: what the features take away is known from ẐᵀQ."""
+        weights = self.data.root[:, 0] ** 2
+        product = self.basis.adjoint(self.panels.normal(self.basis.times(V), weights))
+        return product - self.B @ (self.B.T @ V) + self.rho * V
+
+    # -------------------------------------------------------------------------- the result
+
+    def _from_c(self, u):
+        """u, λ, e and r, in two passes over K: rounding of r is not the least possible."""
+        data, basis = self.data, self.basis
+        lam, e = data.given(self.panels.times(basis.times(u)))
+        residual = basis.adjoint(self.panels.adjoint(data.root * e)) - self.rho * u
+        return u, lam, e, residual * ~data.explained
+
+    def _anew(self, u):
+        """u, λ, e and r, in one pass over K and ẑ."""
+        data, basis, root = self.data, self.basis, self.data.root
+        c, g = basis.times(u), np.empty_like(data.target)
+
+        def work(total, rows, panel):
+            np.matmul(panel, c, out=g[rows])
+            Z = basis.coordinates(panel)
+            left = data.rest[rows] - root[rows] * g[rows]
+            total[0][...] += Z.T @ (root[rows] * left)
+            total[1][...] += data.Q[rows].T @ left
+
+        shapes = u.shape, (data.Q.shape[1], u.shape[1])
+        products, along = self.panels.each(work, lambda: tuple(map(np.zeros, shapes)))
+        residual = products - self.B @ along - self.rho * u
+        return u, *data.given(g), residual * ~data.explained
+
+    def _finish(self, state, steps, tick):
+        data, basis, rho = self.data, self.basis, self.rho
+        u, lam, e, bound = state
+        penalty, loss = rho * norms(u) ** 2, norms(e) ** 2
+        gap = (bound / np.sqrt(rho) + self._rounding(u)) ** 2
+        # The dual objective is 0 at α = 0: the gap is never above the objective.
+        gap = np.minimum(gap, loss + penalty)
+        with np.errstate(over="ignore"):
+            c, coef = basis.place(basis.times(u)) * data.y_unit, lam * data.y_unit
+        if not (np.isfinite(c).all() and np.isfinite(coef).all()):
+            raise ValueError("the coefficients overflow: rescale y, or the kernel.")
+        return IterativeSolution(
+            *(c, coef),
+            energy=(penalty + loss) / rho,
+            y_unit=data.y_unit,
+            unit=basis.unit,
+            features=data.features,
+            certificates=data.certificates(loss, penalty, gap, e),
+            n_iter=steps,
+            full_gap=self._full_gap(u, e, gap, steps, tick),
+        )
+
+    def _rounding(self, u):
+        """An estimate of the norm of Kc − Ẑu, two ways to say the same, from some rows."""
+        if not u.any():
+            return np.zeros(u.shape[1])
+        rows = np.unique(np.linspace(0, self.m - 1, _PROBE).astype(int))
+        panel = self.basis.kernel(self.X[rows], self.basis.points)
+        off = panel @ self.basis.times(u)
+        off -= self.basis.coordinates(panel) @ u
+        return norms(self.data.root[rows] * off) * np.sqrt(self.m / len(rows))
+
+    def _full_gap(self, u, e, gap, steps, tick):
+        """The duality gap of the full problem, or None where it costs more than the fit."""
+        n, d = self.basis.n, self.X.shape[1]
+        light = entry_cost(d)
+        fit = n * (2 * n + 3 * light if self.direct else (steps + 4) * light)
+        if self.m * light > 2 * fit:
+            return None
+        data = self.data
+        Se = data.root * e
+        product = SymmetricProduct(self.basis.kernel, self.X, tick)(Se) / self.basis.unit
+        # ‖ρu − Ẑᵀe‖² inside the span is known; outside it is eᵀ(K̃ − ẐẐᵀ)e.
+        ZSe = self.basis.adjoint(self.panels.adjoint(Se))
+        outside = np.einsum("ij,ij->j", Se, product) - norms(ZSe) ** 2
+        with np.errstate(over="ignore"):
+            full = gap + np.maximum(outside, 0.0) / self.rho
+            return full / self.m * data.y_unit * data.y_unit

@@ -1,0 +1,172 @@
+"""Nyström from sums: what a block of data has to say, how two blocks agree, and the solution.
+
+With ẑ the coordinates of a sample in a `CenterBasis`, p its features and w its weight, the problem
+
+    (1/W) Σ w_i (y_i − ẑ_i·u − p_i·λ)² + γ‖u‖²
+
+knows the data only through Σ w ẑẑᵀ, Σ w ẑpᵀ, Σ w ẑyᵀ, and the triangle R of a QR factorization of
+√w (p, y) (whose RᵀR is Σ w (p, y)(p, y)ᵀ, without the squared condition number).  All of these
+add up over blocks: `statistics` of a block, `combine` of two, `solve`.  So data can stream, and
+blocks can live on different machines, as long as all use the *same* basis, made once from given
+centres.  n² numbers travel, whatever m is.
+
+**Accuracy.**  One pass does not allow for refinement: the normal equations have the condition
+number 1/γ (in units of the kernel's values), and fitted values are good to about ε/γ.  The
+certificate, of the optimum *in the span of the centres*, says so.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+from kernelbook._blas import add_gram
+from kernelbook.certificates import Certificate
+from kernelbook.solvers.conjugate import norms
+from kernelbook.solvers.panels import Panels, silent
+
+__all__ = ["Statistics", "accumulate", "combine", "factored", "solve", "statistics"]
+
+_EPS = np.finfo(float).eps
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """The sums over one or more blocks; see the module's text.
+
+    Attributes
+    ----------
+    ZZ : (r, r) array;  ZP : (r, ℓ) array;  ZY : (r, k) array
+    R : (ℓ+k, ℓ+k) array
+    peaks : (ℓ,) array
+        The largest |φ_p|, which the rule for dependent features counts in.
+    weight : float
+        W.
+    rows : int
+    """
+
+    ZZ: np.ndarray
+    ZP: np.ndarray
+    ZY: np.ndarray
+    R: np.ndarray
+    peaks: np.ndarray
+    weight: float
+    rows: int
+
+
+def accumulate(basis, X, columns, root, tick=silent):
+    """ẐᵀẐ (both triangles) and Ẑᵀ·columns, where Ẑ has the rows root_i·ẑ_i."""
+    r, width = basis.rank, columns.shape[1]
+
+    def work(total, rows, panel):
+        Z = basis.coordinates(panel)
+        Z *= root[rows, None]
+        if r:
+            add_gram(Z, total[0])
+            total[1][...] += Z.T @ columns[rows]
+
+    gram, products = Panels(basis.kernel, X, basis.points, tick).each(
+        work, lambda: (np.zeros((r, r), order="F"), np.zeros((r, width)))
+    )
+    return np.tril(gram) + np.tril(gram, -1).T, products
+
+
+def statistics(basis, X, P, Y, weights=None) -> Statistics:
+    """What the block (X, P, Y) says.
+
+    Parameters
+    ----------
+    basis : CenterBasis
+    X : (b, d) rows
+    P : (b, ℓ) array
+    Y : (b, k) array
+    weights : (b,) array of numbers ≥ 0, optional
+    """
+    b = X.shape[0]
+    if len(P) != b or len(Y) != b or (weights is not None and len(weights) != b):
+        raise ValueError(f"X has {b} rows, P {len(P)}, Y {len(Y)}; a block needs as many of each.")
+    if not (np.isfinite(P).all() and np.isfinite(Y).all()):
+        raise ValueError("P and Y must be finite: drop the rows that have NaN, or impute them.")
+    weights = np.ones(b) if weights is None else np.asarray(weights, dtype=float)
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise ValueError("weights must be finite numbers ≥ 0.")
+    root = np.sqrt(weights)
+    both = root[:, None] * np.hstack([P, Y])
+    l, size = P.shape[1], P.shape[1] + Y.shape[1]
+    ZZ, Zpy = accumulate(basis, X, both, root)
+    return Statistics(
+        *(ZZ, Zpy[:, :l], Zpy[:, l:], _triangle(both, size)),
+        peaks=np.abs(P[weights > 0]).max(axis=0, initial=0.0),
+        weight=float(weights.sum()),
+        rows=int(np.count_nonzero(weights)),
+    )
+
+
+def _triangle(rows, size):
+    """R of the QR factorization, square also where there are few rows."""
+    R = np.linalg.qr(np.vstack([rows, np.zeros((max(size - len(rows), 0), size))]), mode="r")
+    return R
+
+
+def combine(a: Statistics, b: Statistics) -> Statistics:
+    """The statistics of two blocks together."""
+    if a.ZZ.shape != b.ZZ.shape or a.ZP.shape != b.ZP.shape or a.ZY.shape != b.ZY.shape:
+        raise ValueError(
+            f"the blocks do not belong together: {a.ZP.shape[1]} and {b.ZP.shape[1]} features, "
+            f"{a.ZY.shape[1]} and {b.ZY.shape[1]} outputs, {len(a.ZZ)} and {len(b.ZZ)} functions."
+        )
+    return Statistics(
+        *(a.ZZ + b.ZZ, a.ZP + b.ZP, a.ZY + b.ZY),
+        R=_triangle(np.vstack([a.R, b.R]), len(a.R)),
+        peaks=np.maximum(a.peaks, b.peaks),
+        weight=a.weight + b.weight,
+        rows=a.rows + b.rows,
+    )
+
+
+def factored(A, shift, noise):
+    """The Cholesky factor of A + shift·I, lifted where rounding has made it indefinite."""
+    for lift in (0.0, 10 * noise, 1e3 * noise, 1e6 * noise):
+        lifted = A.copy()
+        lifted[np.diag_indices(len(A))] += shift + lift
+        try:
+            return linalg.cho_factor(lifted, lower=True, overwrite_a=True, check_finite=False)
+        except linalg.LinAlgError:
+            continue
+    raise ValueError("the normal equations overflow or are not positive definite: scale X or y.")
+
+
+def solve(sums: Statistics, basis, reg):
+    """c over all centres, λ, the rank of P and the certificates, a column for each output."""
+    if not reg > 0 or not sums.weight > 0:
+        raise ValueError(f"reg={reg!r} and the sum of weights, {sums.weight:g}, must be positive.")
+    l, W = len(sums.peaks), sums.weight
+    rho = W * reg / basis.unit
+    scale = np.where(sums.peaks > 0, sums.peaks, 1.0)
+    U, s, Vt = linalg.svd(sums.R[:l, :l] / scale)
+    rank = int(np.sum(s > max(sums.rows, l) * _EPS * s[0])) if l and s[0] > 0 else 0
+    Q, T = U[:, :rank], (Vt[:rank].T / s[:rank]) / scale[:, None]
+    T[sums.peaks == 0] = 0.0
+    ZQ, Qy, rest = sums.ZP @ T, Q.T @ sums.R[:l, l:], sums.R[l:, l:]
+    # What the features leave of y: outside their range, and inside it beyond the rank.
+    left = np.hypot(norms(rest), norms(sums.R[:l, l:] - Q @ Qy))
+    right = sums.ZY - ZQ @ Qy
+    A = sums.ZZ - ZQ @ ZQ.T
+    noise = _EPS * np.linalg.norm(sums.ZZ)
+    factor = factored(A, rho, noise) if basis.rank else None
+    u = np.zeros_like(right)
+    for _ in range(3 if basis.rank else 0):  # one solve and two refinements
+        u = u + linalg.cho_solve(factor, right - A @ u - rho * u, check_finite=False)
+    residual = norms(right - A @ u - rho * u) + noise * norms(u)
+    lam = T @ (Qy - ZQ.T @ u)
+    bend = np.einsum("ij,ij->j", u, A @ u)
+    loss = np.maximum(left**2 - 2 * np.einsum("ij,ij->j", u, right) + bend, 0.0)
+    primal = (loss + rho * np.einsum("ij,ij->j", u, u)) / W
+    gap = residual**2 / (rho * W)
+    size = left + 1e-4 * norms(sums.R[:, l:])
+    kkt = residual / np.sqrt(rho) / np.where(size > 0, size, 1.0)
+    certificates = tuple(
+        Certificate(float(p), float(p - g), 0.0, float(k), gap=float(g))
+        for p, g, k in zip(primal, gap, kkt, strict=True)
+    )
+    return basis.place(basis.times(u)), lam, rank, certificates

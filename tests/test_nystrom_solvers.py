@@ -1,0 +1,434 @@
+"""Nyström and conjugate gradients as functions of arrays, against the exact solver and formulas."""
+
+import numpy as np
+import pytest
+from naive import grls as naive
+from sklearn.linear_model import Ridge
+
+from kernelbook import Gaussian, GRLSRegressor, Laplacian, Linear, Polynomials, ThinPlate
+from kernelbook.solvers import grls_cg, nystrom, nystrom_statistics
+from kernelbook.solvers.center_basis import CenterBasis
+from kernelbook.solvers.centers import choose_centers, leverage_scores
+
+KERNELS = [Gaussian(0.7), Gaussian(3.0), Laplacian(1.0), ThinPlate(), Linear()]
+
+
+def sample(m=300, d=2, seed=0, k=2):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(m, d))
+    Y = np.c_[np.sin(3 * X[:, 0]), X.sum(axis=1) ** 2][:, :k] + 0.3 * rng.normal(size=(m, k))
+    P = np.c_[np.ones(m), X]
+    return X, Y, P, rng.uniform(0.2, 3, size=m), rng.uniform(-1, 1, size=(40, d))
+
+
+def predicted(kernel, solution, centers, Z):
+    return kernel(Z, centers) @ solution.c + np.c_[np.ones(len(Z)), Z] @ solution.lam
+
+
+# -------------------------------------------------------------------- centres = data: exact
+
+
+@pytest.mark.parametrize("reg", [1e-6, 1e-3, 1.0])
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_all_samples_as_centres_are_the_exact_problem(kernel, reg):
+    X, Y, P, w, Z = sample()
+    exact = GRLSRegressor(kernel, Polynomials(1, scaled=False), reg=reg).fit(X, Y, w)
+    basis = CenterBasis(kernel, X, P)
+    ours = nystrom.solve(basis, X, P, Y, reg, w)
+    scale = np.abs(Y).max()
+    np.testing.assert_allclose(predicted(kernel, ours, X, Z), exact.predict(Z), atol=1e-8 * scale)
+    np.testing.assert_allclose(ours.lam, exact.coef_, atol=1e-8 * scale)
+    for mine, theirs in zip(ours.certificates, exact.certificate_.parts, strict=True):
+        assert mine.primal == pytest.approx(theirs.primal, rel=1e-8)
+        assert mine.kkt < 1e-8
+        assert mine.gap >= 0
+    deviation = np.sqrt(ours.energy / (w.sum() - 3) / ours.unit) * ours.y_unit
+    np.testing.assert_allclose(deviation**2, exact.scale_, rtol=1e-7)
+
+
+@pytest.mark.parametrize("reg", [1e-5, 1e-2])
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_conjugate_gradients_on_the_full_kernel_are_exact(kernel, reg):
+    X, Y, P, w, Z = sample()
+    exact = GRLSRegressor(kernel, Polynomials(1, scaled=False), reg=reg).fit(X, Y, w)
+    ours = grls_cg.solve(kernel, X, P, Y, reg, w, CenterBasis(kernel, X[:40], P[:40]), tol=1e-10)
+    np.testing.assert_allclose(predicted(kernel, ours, X, Z), exact.predict(Z), atol=1e-7)
+    assert np.abs(P.T @ ours.c).max() < 1e-10 * np.abs(ours.c).sum()
+    for mine, theirs in zip(ours.certificates, exact.certificate_.parts, strict=True):
+        assert mine.primal == pytest.approx(theirs.primal, rel=1e-9)
+        assert mine.kkt < 1e-10
+        assert mine.constraint < 1e-10
+    deviation = np.sqrt(ours.energy / (w.sum() - 3) / ours.unit) * ours.y_unit
+    np.testing.assert_allclose(deviation**2, exact.scale_, rtol=1e-7)
+
+
+def test_a_preconditioner_saves_steps():
+    X, Y, P, w, _ = sample()
+    kernel = Gaussian(1.0)
+    basis = CenterBasis(kernel, X[:60])
+    with_, without = (grls_cg.solve(kernel, X, P, Y, 1e-4, w, b) for b in (basis, None))
+    assert with_.n_iter < without.n_iter / 3
+    np.testing.assert_allclose(with_.lam, without.lam, atol=1e-6)
+
+
+# --------------------------------------------------------------------------- few centres
+
+
+def _dense(kernel, X, Y, P, w, reg, centers):
+    """The same problem as a least-squares problem, by rows √w(K, P) and √(Wγ)(Lᵀ, 0)."""
+    K, G = kernel(X, centers), kernel(centers)
+    values, V = np.linalg.eigh(G)
+    kept = values > 1e-13 * values[-1]
+    T = V[:, kept] / np.sqrt(values[kept])
+    root = np.sqrt(w)[:, None]
+    A = np.vstack(
+        [
+            np.hstack([root * (K @ T), root * P]),
+            np.hstack(
+                [np.sqrt(w.sum() * reg) * np.eye(T.shape[1]), np.zeros((T.shape[1], P.shape[1]))]
+            ),
+        ]
+    )
+    b = np.vstack([root * Y, np.zeros((T.shape[1], Y.shape[1]))])
+    solution = np.linalg.lstsq(A, b, rcond=None)[0]
+    value = np.sum((A @ solution - b) ** 2, axis=0) / w.sum()
+    return K @ (T @ solution[: T.shape[1]]) + P @ solution[T.shape[1] :], value
+
+
+@pytest.mark.parametrize("sketch", [None, 150])
+@pytest.mark.parametrize("reg", [1e-6, 1e-3])
+def test_the_optimum_in_the_span(reg, sketch):
+    X, Y, P, w, _ = sample(m=500)
+    kernel, centers = Laplacian(0.8), X[::20] + 0.01
+    fitted, value = _dense(kernel, X, Y, P, w, reg, centers)
+    ours = nystrom.solve(CenterBasis(kernel, centers), X, P, Y, reg, w, sketch=sketch)
+    np.testing.assert_allclose(predicted(kernel, ours, centers, X), fitted, atol=1e-7)
+    for c, v in zip(ours.certificates, value, strict=True):
+        assert c.primal == pytest.approx(v, rel=1e-9)
+        assert c.kkt < 1e-8
+    assert (ours.n_iter > 0) == (sketch is not None)
+
+
+def test_the_certificate_bounds_what_is_missing():
+    """Stopped early, the gap bounds the distance from the optimum, in value and fitted values."""
+    X, Y, P, w, _ = sample(m=600, k=1)
+    kernel, centers = Laplacian(0.8), X[::6]
+    fitted, value = _dense(kernel, X, Y, P, w, 1e-4, centers)
+    basis = CenterBasis(kernel, centers)
+    for steps in (1, 3, 6):
+        ours = nystrom.solve(basis, X, P, Y, 1e-4, w, sketch=150, max_iter=steps)
+        (c,) = ours.certificates
+        off = predicted(kernel, ours, centers, X) - fitted
+        assert c.kkt > 1e-8
+        assert ours.n_iter == steps
+        assert 0 < c.primal - value[0] <= c.gap * (1 + 1e-6)
+        assert np.sum(w * off[:, 0] ** 2) / w.sum() <= c.gap
+
+
+def test_the_gap_of_the_full_problem():
+    X, Y, P, w, _ = sample(m=200)
+    kernel, centers, reg = Gaussian(0.5), X[::4], 1e-4
+    ours = nystrom.solve(CenterBasis(kernel, centers), X, P, Y, reg, w)
+    best = GRLSRegressor(kernel, Polynomials(1), reg=reg).fit(X, Y, w).certificate_.parts
+    for j in range(2):
+        e = Y[:, j] - predicted(kernel, ours, centers, X)[:, j]
+        dual = naive.dual(kernel(X), Y[:, j], reg, w * e / (w.sum() * reg), w)
+        gap = ours.certificates[j].primal - dual
+        assert ours.full_gap[j] == pytest.approx(gap, rel=1e-6)
+        assert ours.certificates[j].primal - best[j].primal <= gap
+        assert ours.certificates[j].gap < 1e-6 * gap
+
+
+def test_the_full_gap_is_left_out_where_it_costs_more_than_the_fit():
+    X, Y, P, w, _ = sample(m=3000, d=3)
+    P = P[:, :1]
+    assert nystrom.solve(CenterBasis(Gaussian(1.0), X[:5]), X, P, Y, 1e-3, w).full_gap is None
+
+
+def test_equals_ridge_on_nystroem_features():
+    """scikit-learn's features with its ridge, whose intercept is free: the same function."""
+    from sklearn.kernel_approximation import Nystroem
+
+    X, Y, P, _, Z = sample(m=400)
+    theirs = Nystroem(gamma=1.0, n_components=30, random_state=0).fit(X)
+    ridge = Ridge(alpha=400 * 1e-3).fit(theirs.transform(X), Y)
+    centers = theirs.components_
+    ours = nystrom.solve(CenterBasis(Gaussian(1.0), centers), X, P[:, :1], Y, 1e-3)
+    f = Gaussian(1.0)(Z, centers) @ ours.c + ours.lam
+    np.testing.assert_allclose(f, ridge.predict(theirs.transform(Z)), atol=1e-7)
+
+
+# ----------------------------------------------------------------------------- properties
+
+
+def test_features_are_reproduced_exactly():
+    X, _, P, w, _ = sample()
+    Y = P @ np.array([[1.0, 0.0], [2.0, -1.0], [-3.0, 4.0]])
+    basis = CenterBasis(Gaussian(0.7), X[:50])
+    for ours in (
+        nystrom.solve(basis, X, P, Y, 1e-9, w),
+        nystrom.solve(basis, X, P, Y, 1e-9, w, sketch=100),
+        grls_cg.solve(Gaussian(0.7), X, P, Y, 1e-9, w, basis),
+    ):
+        assert not ours.c.any()
+        np.testing.assert_allclose(ours.lam, [[1, 0], [2, -1], [-3, 4]], atol=1e-12)
+        assert max(c.kkt for c in ours.certificates) < 1e-9
+    mixed = np.c_[Y[:, 0], np.sin(5 * X[:, 0])]
+    for ours in (
+        nystrom.solve(basis, X, P, mixed, 1e-3, w),
+        nystrom.solve(basis, X, P, mixed, 1e-3, w, sketch=100),
+        grls_cg.solve(Gaussian(0.7), X, P, mixed, 1e-3, w, basis),
+    ):
+        assert not ours.c[:, 0].any()
+        assert ours.c[:, 1].any()
+
+
+def _both(X, P, Y, reg, w, basis, **options):
+    return (
+        nystrom.solve(basis, X, P, Y, reg, w, **options),
+        grls_cg.solve(basis.kernel, X, P, Y, reg, w, basis, tol=1e-11),
+    )
+
+
+def test_weights_are_duplicates():
+    X, Y, P, _, Z = sample(m=120)
+    times = np.arange(120) % 3 + 1
+    basis = CenterBasis(Gaussian(0.7), X[:30])
+    rows = np.repeat(np.arange(120), times)
+    once = _both(X, P, Y, 1e-3, times.astype(float), basis)
+    again = _both(X[rows], P[rows], Y[rows], 1e-3, np.ones(len(rows)), basis)
+    for i, centers in enumerate((X[:30], None)):
+        a, b = (
+            predicted(Gaussian(0.7), s[i], X if s is once and i else X[rows] if i else centers, Z)
+            for s in (once, again)
+        )
+        np.testing.assert_allclose(a, b, atol=1e-9)
+
+
+def test_order_does_not_matter():
+    X, Y, P, w, Z = sample()
+    order = np.random.default_rng(5).permutation(300)
+    a = nystrom.solve(CenterBasis(Gaussian(0.7), X[:40]), X, P, Y, 1e-4, w)
+    b = nystrom.solve(
+        CenterBasis(Gaussian(0.7), X[:40][::-1]), X[order], P[order], Y[order], 1e-4, w[order]
+    )
+    np.testing.assert_allclose(
+        predicted(Gaussian(0.7), a, X[:40], Z),
+        predicted(Gaussian(0.7), b, X[:40][::-1], Z),
+        atol=1e-9,
+    )
+
+
+def test_duplicated_and_dependent_centres():
+    X, Y, P, w, Z = sample()
+    kernel = Gaussian(0.7)
+    once = nystrom.solve(CenterBasis(kernel, X[:40]), X, P, Y, 1e-4, w)
+    many = np.vstack([X[:40], X[:40], X[:40] + 1e-12])
+    basis = CenterBasis(kernel, many)
+    assert basis.rank <= 40
+    assert basis.n == 120
+    again = nystrom.solve(basis, X, P, Y, 1e-4, w)
+    assert np.count_nonzero(again.c[:, 0]) <= 40
+    np.testing.assert_allclose(
+        predicted(kernel, once, X[:40], Z), predicted(kernel, again, many, Z), atol=1e-8
+    )
+
+
+def test_dependent_features_get_the_lambda_of_the_exact_solver():
+    X, Y, P, w, _ = sample()
+    P = np.c_[P, 2 * P[:, 0] - 3 * P[:, 1], np.zeros(300)]
+    exact = GRLSRegressor(
+        Gaussian(0.7),
+        lambda X: np.c_[np.ones(len(X)), X, 2 - 3 * X[:, 0], np.zeros(len(X))],
+        reg=1e-3,
+    ).fit(X, Y, w)
+    for ours in _both(X, P, Y, 1e-3, w, CenterBasis(Gaussian(0.7), X)):
+        np.testing.assert_allclose(ours.lam, exact.coef_, atol=1e-8)
+        assert ours.features.rank == 3
+    _c, lam, rank, _ = nystrom_statistics.solve(
+        nystrom_statistics.statistics(CenterBasis(Gaussian(0.7), X), X, P, Y, w),
+        CenterBasis(Gaussian(0.7), X),
+        1e-3,
+    )
+    np.testing.assert_allclose(lam, exact.coef_, atol=1e-8)
+    assert rank == 3
+
+
+def test_no_features():
+    X, Y, _, w, _ = sample()
+    P = np.empty((300, 0))
+    exact = GRLSRegressor(Gaussian(0.7), None, reg=1e-3).fit(X, Y, w)
+    for ours in _both(X, P, Y, 1e-3, w, CenterBasis(Gaussian(0.7), X)):
+        np.testing.assert_allclose(Gaussian(0.7)(X) @ ours.c, exact.predict(X), atol=1e-8)
+
+
+def test_large_reg_leaves_least_squares_on_the_features():
+    X, Y, P, w, _ = sample()
+    root = np.sqrt(w)[:, None]
+    best = np.linalg.lstsq(root * P, root * Y, rcond=None)[0]
+    for ours in _both(X, P, Y, 1e12, w, CenterBasis(Gaussian(0.7), X[:30])):
+        np.testing.assert_allclose(ours.lam, best, atol=1e-9)
+
+
+def test_small_reg_leaves_least_squares_on_all():
+    X, Y, P, w, _ = sample()
+    kernel, centers = Laplacian(1.0), X[:20]
+    root = np.sqrt(w)[:, None]
+    A = np.hstack([kernel(X, centers), P])
+    best = A @ np.linalg.lstsq(root * A, root * Y, rcond=None)[0]
+    ours = nystrom.solve(CenterBasis(kernel, centers), X, P, Y, 1e-13, w)
+    np.testing.assert_allclose(predicted(kernel, ours, centers, X), best, atol=1e-6)
+
+
+@pytest.mark.parametrize("factor", [1e-300, 1e-150, 1e150, 1e300])
+def test_units_of_y_and_of_the_kernel(factor):
+    X, Y, P, w, _ = sample(m=100)
+    basis = CenterBasis(Gaussian(0.7), X[:30])
+    for a, b in zip(
+        _both(X, P, Y, 1e-3, w, basis), _both(X, P, Y * factor, 1e-3, w, basis), strict=True
+    ):
+        np.testing.assert_allclose(b.lam, a.lam * factor, rtol=1e-7)
+        assert max(c.kkt for c in b.certificates) < 1e-8
+    scaled = CenterBasis(factor * Gaussian(0.7), X[:30])
+    a = nystrom.solve(basis, X, P, Y, 1e-3, w)
+    b = nystrom.solve(scaled, X, P, Y, 1e-3 * factor, w)
+    np.testing.assert_allclose(b.lam, a.lam, rtol=1e-7)
+    np.testing.assert_allclose(b.energy / b.unit * factor, a.energy / a.unit, rtol=1e-6)
+
+
+def test_a_kernel_that_is_zero_at_the_centres():
+    X, Y, P, w, _ = sample(m=50)
+    basis = CenterBasis(Linear(), np.zeros((3, 2)))
+    assert basis.rank == 0
+    ours = nystrom.solve(basis, X, P, Y, 1e-3, w)
+    root = np.sqrt(w)[:, None]
+    np.testing.assert_allclose(ours.lam, np.linalg.lstsq(root * P, root * Y, rcond=None)[0])
+    assert not ours.c.any()
+
+
+def test_indefinite_kernels_are_refused():
+    from kernelbook.kernels import FunctionKernel
+
+    X, Y, P, w, _ = sample(m=80)
+    wrong = FunctionKernel(lambda A, B: np.tanh(3 * A @ B.T - 1.0))
+    with pytest.raises(ValueError, match="not positive semidefinite"):
+        CenterBasis(wrong, X)
+    with pytest.raises(ValueError, match="not positive semidefinite"):
+        grls_cg.solve(wrong, X, P, Y, 1e-6, w)
+
+
+@pytest.mark.parametrize("reg", [0.0, np.inf])
+def test_reg_must_be_positive(reg):
+    X, Y, P, w, _ = sample(m=30)
+    basis = CenterBasis(Gaussian(0.7), X)
+    with pytest.raises(ValueError, match="reg="):
+        nystrom.solve(basis, X, P, Y, reg, w)
+    with pytest.raises(ValueError, match="reg="):
+        grls_cg.solve(Gaussian(0.7), X, P, Y, reg, w)
+
+
+# ------------------------------------------------------------------------------ statistics
+
+
+def test_statistics_add_up():
+    X, Y, P, w, Z = sample(m=400)
+    kernel = Gaussian(0.7)
+    basis = CenterBasis(kernel, X[:60])
+    blocks = [slice(0, 2), slice(2, 130), slice(130, 400)]  # one with fewer rows than features
+    parts = [nystrom_statistics.statistics(basis, X[b], P[b], Y[b], w[b]) for b in blocks]
+    left = nystrom_statistics.combine(nystrom_statistics.combine(parts[0], parts[1]), parts[2])
+    right = nystrom_statistics.combine(parts[0], nystrom_statistics.combine(parts[1], parts[2]))
+    whole = nystrom.solve(basis, X, P, Y, 1e-4, w)
+    for sums in (left, right):
+        c, lam, rank, certificates = nystrom_statistics.solve(sums, basis, 1e-4)
+        f = kernel(Z, X[:60]) @ c + np.c_[np.ones(40), Z] @ lam
+        np.testing.assert_allclose(f, predicted(kernel, whole, X[:60], Z), atol=1e-8)
+        assert rank == 3
+        assert sums.rows == 400
+        assert sums.weight == pytest.approx(w.sum())
+        for a, b in zip(certificates, whole.certificates, strict=True):
+            assert a.primal == pytest.approx(b.primal, rel=1e-9)
+            assert a.kkt < 1e-8
+
+
+def test_statistics_reproduce_features_and_take_zero_weights():
+    X, _, P, w, _ = sample(m=100)
+    Y = P @ np.array([[1.0], [2.0], [3.0]])
+    Y[50:] = 7.0
+    w[50:] = 0.0
+    basis = CenterBasis(Gaussian(0.7), X[:20])
+    sums = nystrom_statistics.statistics(basis, X, P, Y, w)
+    c, lam, _, _ = nystrom_statistics.solve(sums, basis, 1e-3)
+    np.testing.assert_allclose(lam, [[1], [2], [3]], atol=1e-9)
+    assert np.abs(c).max() < 1e-9
+    assert sums.rows == 50
+
+
+def test_statistics_refuse():
+    X, Y, P, w, _ = sample(m=20)
+    basis = CenterBasis(Gaussian(0.7), X[:5])
+    make = nystrom_statistics.statistics
+    with pytest.raises(ValueError, match="as many of each"):
+        make(basis, X, P[:3], Y)
+    with pytest.raises(ValueError, match="finite"):
+        make(basis, X, P, np.where(Y > 0, np.nan, Y))
+    with pytest.raises(ValueError, match="≥ 0"):
+        make(basis, X, P, Y, -w)
+    with pytest.raises(ValueError, match="do not belong together"):
+        nystrom_statistics.combine(make(basis, X, P, Y), make(basis, X, P[:, :2], Y))
+    with pytest.raises(ValueError, match="positive"):
+        nystrom_statistics.solve(make(basis, X, P, Y), basis, 0.0)
+
+
+# --------------------------------------------------------------------------------- centres
+
+
+def test_leverage_scores_of_the_full_pilot_are_exact():
+    X, *_ = sample(m=120)
+    K = Gaussian(0.5)(X)
+    exact = np.diag(K @ np.linalg.inv(K + 120 * 1e-3 * np.eye(120)))
+    scores = leverage_scores(Gaussian(0.5), X, np.arange(120), 1e-3)
+    np.testing.assert_allclose(scores / (120 * 1e-3), exact, rtol=1e-8)
+
+
+def test_leverage_prefers_what_is_alone():
+    rng = np.random.default_rng(0)
+    X = np.vstack([0.05 * rng.normal(size=(960, 2)), rng.uniform(-3, 3, size=(40, 2))])
+    w = np.ones(1000)
+    counts = {
+        rule: np.mean(
+            np.abs(choose_centers(rule, X, 30, w, 0, Gaussian(0.5), 1e-4)).max(axis=1) > 0.4
+        )
+        for rule in ("uniform", "leverage")
+    }
+    assert counts["leverage"] > 0.4 > 0.2 > counts["uniform"]
+
+
+@pytest.mark.parametrize("rule", ["uniform", "leverage", "kmeans"])
+def test_centres(rule):
+    X, *_ = sample(m=200)
+    w = np.ones(200)
+    w[100:] = 1e-9
+    args = (rule, X, 20, w, 3, Gaussian(0.5), 1e-3)
+    Z = choose_centers(*args)
+    assert Z.shape == (20, 2)
+    assert np.isfinite(Z).all()
+    np.testing.assert_array_equal(Z, choose_centers(*args))
+    if rule != "kmeans":  # rows, all different, and none of negligible weight
+        rows = [int(np.flatnonzero((X == z).all(axis=1))[0]) for z in Z]
+        assert len(set(rows)) == 20
+        assert max(rows) < 100
+    assert choose_centers(rule, X, 500, w, 3, Gaussian(0.5), 1e-3) is X
+
+
+def test_centres_refuse():
+    X, *_ = sample(m=30)
+    w = np.ones(30)
+    for rule in ("random", np.ones((3, 2))):
+        with pytest.raises(ValueError, match="uniform"):
+            choose_centers(rule, X, 5, w, 0)
+    for n in (0, 2.5, True, None):
+        with pytest.raises(ValueError, match="n_centers"):
+            choose_centers("uniform", X, n, w, 0)
+    with pytest.raises(ValueError, match="positive definite"):
+        choose_centers("leverage", X, 5, w, 0, ThinPlate(), 1e-3)
