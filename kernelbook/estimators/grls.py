@@ -26,6 +26,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from kernelbook.certificates import Certificate
 from kernelbook.estimators._base import FreeFeatureEstimator, Sample
+from kernelbook.estimators._grls_centers import fit_with_centers
 from kernelbook.estimators._grls_checks import (
     check_number,
     doubts_about_rank,
@@ -33,6 +34,7 @@ from kernelbook.estimators._grls_checks import (
     symmetric_copy,
     total,
 )
+from kernelbook.estimators._grls_text import ATTRIBUTES, MATRIX_FREE, PARAMETERS
 from kernelbook.features import check_order
 from kernelbook.solvers.grls import METHODS, System
 
@@ -40,56 +42,38 @@ __all__ = ["GRLSClassifier", "GRLSRegressor"]
 
 _BLOCK = 512
 
-_PARAMETERS = """
-    Parameters
-    ----------
-    kernel : Kernel, callable, "precomputed" or None
-        None is Gaussian(width=√d).  A conditionally positive definite kernel of order q needs
-        the polynomials of degree < q in the span of the features (`features.check_order`).  That
-        a precomputed matrix, or a function, is definite where Pᵀc = 0 is tried on the sample.
-    features : transformer, callable, "constant" or None
-        The free features φ_p; see `kernelbook.features`.
-    reg : float
-        The weight γ ≥ 0 of the seminorm.  0 asks for the interpolant of least seminorm, which
-        exists when the kernel matrix is definite where Pᵀc = 0 (distinct points, strictly
-        definite kernel).
-    solver : {"auto", "cholesky", "nullspace"}
-        "cholesky" factors Φ + reg·W·D⁻¹ and takes the Schur complement of the features; it needs
-        a positive definite kernel.  "nullspace" projects the features out first and also
-        serves conditionally positive definite kernels.  "auto" takes what the kernel needs.
-    tol : float
-        The largest `certificate_.kkt` that passes without a `ConvergenceWarning`.  kkt is the
-        root of the duality gap, in units of what the features leave of y (plus 10⁻⁴ of y): a
-        bound on the error of the fitted values.
-"""
-
-_ATTRIBUTES = """
-    dual_coef_ : (m,) or (m, k) array
-        c, a column for each output; zero for rows of zero weight.
-    coef_ : (ℓ,) or (ℓ, k) array
-        λ.  Where rank P < ℓ, the one that `kernelbook.features.feature_range` documents.
-    rank_ : int
-        The rank of P on the sample.
-    scale_ : float or (k,) array
-        yᵀGy/(W − rank P), the estimate of the variance per unit of kernel (with c = Gy); NaN
-        where W ≤ rank P.
-    coef_cov_ : (ℓ, ℓ) or (k, ℓ, ℓ) array
-        scale_·(Pᵀ(Φ + reg·W·D⁻¹)⁻¹P)⁻¹, the covariance of λ.  For conditionally positive definite
-        kernels it is not defined: Φ is fixed only up to terms in the features, and they move λ.
-    certificate_ : Certificate
-        Objective, exact lower bound and residuals; with several outputs, one in `parts` for each.
-"""
+_WITHOUT_GRAM = {"nystrom": fit_with_centers, "cg": fit_with_centers}
+"""solver → function (learner, sample, Y, reg, m) that fits without a Gram matrix."""
 
 
 class _GRLS(FreeFeatureEstimator):
     """What regressor and classifier share: fit columns of targets, evaluate them, say how sure."""
 
-    def __init__(self, kernel=None, features="constant", reg=1e-3, solver="auto", tol=1e-8):
+    def __init__(
+        self,
+        kernel=None,
+        features="constant",
+        reg=1e-3,
+        solver="auto",
+        tol=1e-8,
+        centers="uniform",
+        n_centers=None,
+        max_iter=1000,
+        random_state=None,
+        verbose=0,
+    ):
         self.kernel = kernel
         self.features = features
         self.reg = reg
         self.solver = solver
         self.tol = tol
+        self.centers = centers
+        self.n_centers = n_centers
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.verbose = verbose
+
+    _solvers = (*METHODS, *_WITHOUT_GRAM)
 
     # ------------------------------------------------------------------------------ fitting
 
@@ -97,7 +81,11 @@ class _GRLS(FreeFeatureEstimator):
         """Minimize for every column of Y and keep the fitted attributes; m includes absent rows."""
         check_number("reg", reg)
         check_number("tol", self.tol)
-        method = self._method(sample)  # all of them dense, so far: one m×m array and its factor
+        method = self._method(sample)
+        self._dense = method not in _WITHOUT_GRAM
+        if not self._dense:
+            _WITHOUT_GRAM[method](self, sample, Y, reg, m)
+            return
         gram = self._own_gram(sample.X)
         self._remember(sample)
         system = System(gram, sample.P, reg, sample.w, method, self._rounding(gram))
@@ -115,6 +103,7 @@ class _GRLS(FreeFeatureEstimator):
         self.dual_coef_[sample.kept] = solution.c.reshape(-1, *columns)
         self.coef_ = solution.lam.reshape(-1, *columns)
         self.rank_ = system.rank
+        self.n_iter_ = 1
         self.certificate_ = Certificate.joint(solution.certificates)
         free = total(sample.w) - system.rank
         free = free if free > 0 else np.nan
@@ -131,8 +120,8 @@ class _GRLS(FreeFeatureEstimator):
 
     def _method(self, sample):
         """The solver to use; errors for what the kernel or the features make impossible."""
-        if self.solver not in METHODS:
-            raise ValueError(f"solver={self.solver!r} is not known; choose one of {METHODS}.")
+        if self.solver not in self._solvers:
+            raise ValueError(f"solver={self.solver!r} is not known; choose one of {self._solvers}.")
         m, l = sample.P.shape
         if l > max(m, total(sample.w)):
             raise ValueError(
@@ -148,7 +137,7 @@ class _GRLS(FreeFeatureEstimator):
                 f"conditionally so (order {order}); use solver='nullspace' or 'auto'."
             )
         check_order(sample.P, sample.X, self.kernel_)
-        return "nullspace"
+        return self.solver if self.solver in _WITHOUT_GRAM else "nullspace"
 
     def _order(self):
         return 0 if self._pairwise else self.kernel_.cpd_order
@@ -179,10 +168,21 @@ class _GRLS(FreeFeatureEstimator):
             warnings.warn(doubt, UserWarning, stacklevel=3)
         certificate = self.certificate_
         if not certificate.kkt <= self.tol:
-            warnings.warn(
-                f"the linear system is too ill-conditioned for tol={self.tol}: "
+            reached = (
                 f"kkt={certificate.kkt:.1e}, duality gap {certificate.gap:.1e} at the objective "
-                f"{certificate.primal:.3g}.  A larger reg, a narrower kernel or scaled data help.",
+                f"{certificate.primal:.3g}"
+            )
+            message = (
+                f"the linear system is too ill-conditioned for tol={self.tol}: {reached}.  A "
+                "larger reg, a narrower kernel or scaled data help."
+            )
+            if not self._dense:
+                message = (
+                    f"solver={self.solver!r} ended before tol={self.tol}, after {self.n_iter_} "
+                    f"steps: {reached}.  A larger max_iter, reg, tol or n_centers help."
+                )
+            warnings.warn(
+                message,
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -191,6 +191,11 @@ class _GRLS(FreeFeatureEstimator):
     @property
     def coef_cov_(self):
         check_is_fitted(self, "dual_coef_")
+        if not self._dense:
+            raise AttributeError(
+                "coef_cov_ is not available for a learner fitted with solver='nystrom' or 'cg': it "
+                "needs the factored m×m system.  Use solver='cholesky'."
+            )
         if self._coef_cov is None:
             raise AttributeError(
                 f"coef_cov_ is not defined for {self.kernel_!r}: the kernel is only conditionally "
@@ -218,6 +223,12 @@ class _GRLS(FreeFeatureEstimator):
 
     def _std(self, X, P, diag):
         """The standard deviation of f(x), (n,) or (n, k)."""
+        if not self._dense:
+            raise ValueError(
+                "return_std is not available for a learner fitted with solver='nystrom' or 'cg': "
+                "it needs the factored m×m system.  Use solver='cholesky' or 'nullspace', on part "
+                "of the sample if it is too large."
+            )
         if np.isnan(self._deviation).any():
             raise ValueError(
                 f"return_std needs scale_ = yᵀGy/(W − rank P), but W = {total(self._refit[2]):g} "
@@ -274,9 +285,9 @@ class GRLSRegressor(RegressorMixin, _GRLS):
 
     Minimizes (1/W) Σ w_i (y_i − f(x_i))² + reg·‖P₁f‖².  The same function is the universal
     kriging predictor, and for polyharmonic kernels with polynomials the smoothing spline.
-{_PARAMETERS}
+{PARAMETERS}
     Attributes
-    ----------{_ATTRIBUTES}
+    ----------{ATTRIBUTES}{MATRIX_FREE}
     Examples
     --------
     >>> import numpy as np
@@ -345,10 +356,10 @@ class GRLSClassifier(ClassifierMixin, _GRLS):
 
     Fits ±1 targets by regularized least squares: one column for two classes, one against the rest
     for more, all on one factorization.
-{_PARAMETERS}
+{PARAMETERS}
     Attributes
     ----------
-    classes_ : array{_ATTRIBUTES}
+    classes_ : array{ATTRIBUTES}{MATRIX_FREE}
     Notes
     -----
     The attributes have one column (k = 1, shape (m,), (ℓ,), …) for two classes, where positive

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sklearn.utils.validation import _num_samples
 
-from kernelbook.estimators.grls import _ATTRIBUTES, GRLSClassifier, GRLSRegressor
-from kernelbook.solvers.grls import power_of_two
+from kernelbook.estimators._grls_text import ATTRIBUTES
+from kernelbook.estimators.grls import GRLSClassifier, GRLSRegressor
+from kernelbook.solvers.grls import METHODS, power_of_two
 from kernelbook.solvers.grls_path import Spectrum
 
 __all__ = ["GRLSClassifierCV", "GRLSRegressorCV", "RegPath"]
@@ -30,7 +31,7 @@ _CV_ATTRIBUTES = f"""
         y_i − f⁽⁻ⁱ⁾(x_i) at `reg_`: exactly what a refit without observation i, with mγ held,
         would miss it by.  NaN for rows of zero weight, where a combination of the features
         vanishes on all samples but i: without i its coefficient is free, and where they are noise.
-{_ATTRIBUTES}"""
+{ATTRIBUTES}"""
 
 _CV_PARAMETERS = """
     Parameters
@@ -70,6 +71,7 @@ class _ChoosesReg:
     """Mixed into a G-RLS learner: choose `reg_` on the path, then fit with it."""
 
     _criteria = ("loo", "gcv")
+    _solvers = METHODS  # the path needs the spectrum of the Gram matrix
 
     def _fit_best(self, sample, Y, m):
         regs = self._grid()

@@ -43,7 +43,9 @@ _EPS = np.finfo(float).eps
 
 
 def choose_centers(rule, X, n, weights, random_state, kernel=None, reg=None, tick=silent):
-    """n centres for the sample X, or all its rows where it has no more than n.
+    """n centres for the sample X, and which rows of it they are (None if they are none).
+
+    Where the sample has no more than n rows they all are centres.
 
     Parameters
     ----------
@@ -61,19 +63,27 @@ def choose_centers(rule, X, n, weights, random_state, kernel=None, reg=None, tic
     if not isinstance(n, Integral) or isinstance(n, bool | np.bool_) or n < 1:
         raise ValueError(f"n_centers must be an integer ≥ 1, not {n!r}.")
     if X.shape[0] <= n:
-        return X
+        return X, np.arange(X.shape[0])
     rng = check_random_state(random_state)
     if rule == "kmeans":
+        # A few sweeps: centres that move by a tenth of the kernel's width make no difference.
         model = MiniBatchKMeans(
-            n, n_init=1, batch_size=max(1024, 2 * n), random_state=rng, compute_labels=False
+            *(n,),
+            n_init=1,
+            batch_size=max(1024, 2 * n),
+            init_size=3 * n,
+            max_iter=5,
+            max_no_improvement=3,
+            compute_labels=False,
+            random_state=rng,
         )
-        return model.fit(X, sample_weight=weights).cluster_centers_
+        return model.fit(X, sample_weight=weights).cluster_centers_, None
     share = weights / weights.sum()
     drawn = _draw(rng, share, n)
     if rule == "leverage":
         scores = leverage_scores(kernel, X, drawn, reg, tick) * share
         drawn = _draw(rng, scores / scores.sum(), n)
-    return X[drawn]
+    return X[drawn], drawn
 
 
 def _draw(rng, share, n):

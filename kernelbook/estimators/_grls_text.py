@@ -1,0 +1,67 @@
+"""The paragraphs that the docstrings of the G-RLS learners share."""
+
+__all__ = ["ATTRIBUTES", "MATRIX_FREE", "PARAMETERS"]
+
+PARAMETERS = """
+    Parameters
+    ----------
+    kernel : Kernel, callable, "precomputed" or None
+        None is Gaussian(width=√d).  A conditionally positive definite kernel of order q needs
+        the polynomials of degree < q in the span of the features (`features.check_order`).  That
+        a precomputed matrix, or a function, is definite where Pᵀc = 0 is tried on the sample.
+    features : transformer, callable, "constant" or None
+        The free features φ_p; see `kernelbook.features`.
+    reg : float
+        The weight γ ≥ 0 of the seminorm.  0 asks for the interpolant of least seminorm, which
+        exists when the kernel matrix is definite where Pᵀc = 0 (distinct points, strictly
+        definite kernel).
+    solver : {"auto", "cholesky", "nullspace", "nystrom", "cg"}
+        "cholesky" factors Φ + reg·W·D⁻¹ and takes the Schur complement of the features; it needs
+        a positive definite kernel.  "nullspace" projects the features out first and also
+        serves conditionally positive definite kernels.  "auto" takes what the kernel needs.
+        Two more never see an m×m matrix.  "nystrom" looks for f = Σ c_j K(z_j, ·) + Σ λ_p φ_p over
+        n centres z_j only; the features stay exact.  "cg" finds the exact f by conjugate
+        gradients on the full kernel, preconditioned with the centres.
+    tol : float
+        The largest `certificate_.kkt` that passes without a `ConvergenceWarning`.  kkt is the
+        root of the duality gap, in units of what the features leave of y (plus 10⁻⁴ of y): a
+        bound on the error of the fitted values.
+    centers : {"uniform", "leverage", "kmeans"} or (n, d) array
+        For "nystrom" and "cg": samples at random, samples drawn by their leverage, cluster
+        centres (see `kernelbook.solvers.centers`), or the points given.
+    n_centers : int, optional
+        How many; by default 1000, and for "cg" fewer where m is below 10,000 or above 100,000.
+    max_iter : int
+        The most steps of conjugate gradients.
+    random_state : int, RandomState instance or None
+        For centres chosen at random.
+    verbose : int
+        1 shows the progress of "nystrom" and "cg".
+"""
+
+ATTRIBUTES = """
+    dual_coef_ : (m,) or (m, k) array
+        c, a column for each output; zero for rows of zero weight.
+    coef_ : (ℓ,) or (ℓ, k) array
+        λ.  Where rank P < ℓ, the one that `kernelbook.features.feature_range` documents.
+    rank_ : int
+        The rank of P on the sample.
+    scale_ : float or (k,) array
+        yᵀGy/(W − rank P), the estimate of the variance per unit of kernel (with c = Gy); NaN
+        where W ≤ rank P.
+    coef_cov_ : (ℓ, ℓ) or (k, ℓ, ℓ) array
+        scale_·(Pᵀ(Φ + reg·W·D⁻¹)⁻¹P)⁻¹, the covariance of λ.  For conditionally positive definite
+        kernels it is not defined: Φ is fixed only up to terms in the features, and they move λ.
+    certificate_ : Certificate
+        Objective, exact lower bound and residuals; with several outputs, one in `parts` for each.
+"""
+
+MATRIX_FREE = """    centers_ : (n, d) array
+        For solver="nystrom", to which `dual_coef_` then belongs.  `certificate_` speaks of the best
+        function *of these centres and the features*.
+    full_gap_ : float, (k,) array or None
+        For solver="nystrom", a bound on how far the objective is above the optimum over *all*
+        translates, where computing it costs no more than the fit.
+    n_iter_ : int
+        The steps of conjugate gradients; 1 for a direct solution.
+"""
