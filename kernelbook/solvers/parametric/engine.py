@@ -5,14 +5,15 @@ from copy import copy
 import numpy as np
 
 from kernelbook.solvers.parametric.inverse import PivotedInverse
-from kernelbook.solvers.parametric.pivots import FLAT, NULL, RANK, Pivots, first, first_at_margin
+from kernelbook.solvers.parametric.pivots import FLAT, Pivots, first, first_at_margin
 from kernelbook.solvers.parametric.problem import Affine, PathError
-from kernelbook.solvers.parametric.sprint import END, STALE, UNUSUAL, sprint
 
 __all__ = ["ParametricQP"]
 
 REFRESH = 50
 """M⁻¹, f and the carried sums are computed afresh after so many updates of M⁻¹."""
+SPOILT = 1e-9
+"""Equations that fail by more than this, relative, after refining: M⁻¹ is no longer M's inverse."""
 STILL = 10
 """So many pivots a sample without progress mean that the path is lost."""
 
@@ -22,7 +23,7 @@ class ParametricQP(Pivots):
 
     Parameters
     ----------
-    gram : DenseGram or FactorGram
+    gram : DenseGram
     P : (n, ℓ) array
         Features of full column rank, scaled to PᵀP = nI.
     problem : Problem
@@ -80,13 +81,6 @@ class ParametricQP(Pivots):
         self._load(problem, t)
         self.refresh()
 
-    def add_column(self, x, problem):
-        """Φ has become Φ + xxᵀ: go on at t = 0 with a problem that has the present solution."""
-        self.M.add_rank_one(x)
-        self.f += (x @ self.beta) * x
-        self._load(problem, 0.0)
-        self._carry()
-
     def _load(self, problem, t):
         self.t = float(t)
         self.exact_problem, self.problem = problem, problem.perturbed(self.noise)
@@ -111,7 +105,8 @@ class ParametricQP(Pivots):
         q = self.P.T @ self.beta
         p.q = Affine(q, problem.q.at - q)
         self._carry()
-        self.run(1.0)
+        for _ in self.follow(1.0):
+            pass
         self.restate(problem, 1.0)
 
     def refresh(self):
@@ -145,7 +140,7 @@ class ParametricQP(Pivots):
         return excess
 
     def _values(self):
-        return self.gram.evaluate(self.gram.embed_all(self.beta)) + self.lam @ self._PT
+        return self.gram.times(self.beta) + self.lam @ self._PT
 
     def _refactor(self):
         try:
@@ -154,12 +149,12 @@ class ParametricQP(Pivots):
             raise PathError("the equations of the elbow have become singular.") from error
 
     def _carry(self):
-        """The embedding of the rates of the samples at bounds; and some sizes."""
+        """Φ times the rates of the samples at bounds; and some sizes."""
         p = self.problem
         self._bounds_move = bool(p.up.rate.any() or p.low.rate.any())
-        self._carried = np.zeros(self.gram.dimension)
+        self._carried = np.zeros(self.n)
         if self._bounds_move:
-            self._carried = self.gram.embed_all(self._rates())
+            self._carried = self.gram.times(self._rates())
         self._size_a = np.abs(p.a.rate).max()
 
     def _rates(self):
@@ -192,52 +187,6 @@ class ParametricQP(Pivots):
             if sample is None:
                 return
             self._pivot(sample, side)
-
-    def run(self, t_end):
-        """The same at once, and faster."""
-        self._still = 0
-        while True:
-            before, events = self.t, self.n_pivots
-            code, sample, side = self._sprint(t_end)
-            self._count_still(before, self.n_pivots - events)
-            if code == END:
-                return
-            if code == STALE:
-                self.refresh()
-                continue
-            if code == UNUSUAL:
-                sample, side = self._segment(t_end)
-                if sample is None:
-                    return
-            self._pivot(sample, side)
-
-    def _sprint(self, t_end):
-        """Plain events for as long as there are some; (code, sample, side) of what comes then."""
-        M, p, gram = self.M, self.problem, self.gram
-        if self._bounds_move or M.pinned.any() or not hasattr(gram, "buffers"):
-            return UNUSUAL, None, 0
-        limits = (REFRESH - M.n_updates, FLAT, RANK, NULL, gram.scale, gram.noise, p.unit)
-        self.t, size, events, code, sample, side = sprint(
-            *gram.buffers,
-            self.P,
-            self._PT,
-            p.a.at,
-            p.a.rate,
-            p.q.rate,
-            p.low.at,
-            p.up.at,
-            self.side,
-            self.beta,
-            self.lam,
-            self.f,
-            *M.buffers,
-            self.t,
-            t_end,
-            limits,
-        )
-        M.resized(size, events)
-        self.n_pivots += events
-        return code, sample, side
 
     def _segment(self, t_end):
         """Go to the end of the present segment; returns the event there, (None, 0) at t_end."""
@@ -279,29 +228,39 @@ class ParametricQP(Pivots):
     def solve(self, beta, lam, v, a, q, size=1.0):
         """Fill in β on the elbow and λ on S, in place, so that f = a there and Pᵀβ = q; return f.
 
-        β, λ and the embedding v hold the rest: what is at bounds and what is pinned.
+        β, λ and v = Φβ hold the rest: what is at bounds and what is pinned.
         M⁻¹ carries the errors of its updates, so the solution is refined until the equations hold
-        up to rounding; `size` is that of a.
+        up to rounding; `size` is that of a.  A pivot near zero can leave more errors than refining
+        mends: then M is inverted afresh.
         """
+        start = beta.copy(), lam.copy()
+        f, error = self._refined(beta, lam, v, a, q, size)
+        if error > SPOILT and self.M.n_updates:
+            self._refactor()
+            beta[:], lam[:] = start
+            f, _ = self._refined(beta, lam, v, a, q, size)
+        return f
+
+    def _refined(self, beta, lam, v, a, q, size):
+        """As `solve`, with M⁻¹ as it is; f, and by how much the equations fail, relative."""
         M, e, E, A = self.M, self.M.is_sample, self.M.samples, self.M.features
         r, f = np.empty(M.S.size), None
-        for repeat in range(4):
-            h = self.gram.at(v, E) + self.P[E] @ lam if f is None else f[E]
+        for repeat in range(5):
+            h = v[E] + self.P[E] @ lam if f is None else f[E]
             r[e] = a[E] - h
             if A.size:
                 r[~e] = (q - self._PT @ beta)[A]
             if repeat == 0:
-                size = size + np.abs(h).max(initial=0.0)
-            elif np.abs(r).max(initial=0.0) <= FLAT * size:
+                size = max(size + np.abs(h).max(initial=0.0), np.abs(r).max(initial=0.0))
+            error = np.abs(r).max(initial=0.0) / size if size > 0 else 0.0
+            if repeat and (error <= FLAT or repeat == 4):
                 break
             z = M.inverse @ r
             beta[E] += z[e]
             lam[A] += z[~e]
-            v = v + self.gram.embed(E, z[e])
-            f = self.gram.evaluate(v)
-            if self.l:
-                f = f + lam @ self._PT
-        return f
+            v = v + self.gram.combine(E, z[e])
+            f = v + lam @ self._PT if self.l else v
+        return f, error
 
     def _direction(self):
         """Set dβ, dλ and df; return (p, sign) of a pinned equation that they would break, or None.
@@ -312,7 +271,7 @@ class ParametricQP(Pivots):
         self.dbeta, self.dlam = self._rates(), np.zeros(self.l)
         size, terms, base = self._size_a, np.abs(p.q.rate), 0.0
         if self._bounds_move:
-            base = self.gram.evaluate(self._carried)
+            base = self._carried
             size = size + np.abs(base).max()
             terms = terms + np.abs(self.dbeta) @ np.abs(self.P)
         sizes = np.where(M.is_sample, size, terms.max(initial=0.0))

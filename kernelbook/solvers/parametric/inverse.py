@@ -93,19 +93,6 @@ class PivotedInverse:
         self.n_updates += 1
         self._split()
 
-    @property
-    def buffers(self):
-        """S and M⁻¹ with room for at least two more, and their size."""
-        if self._size + 2 > len(self._S):
-            self._grow()
-        return self._S, self._W, self._size
-
-    def resized(self, size, n_updates):
-        """Note what was done to the buffers."""
-        self._size = size
-        self.n_updates += n_updates
-        self._split()
-
     def _grow(self):
         room = 2 * len(self._S)
         S, W = np.zeros(room, dtype=np.intp), np.zeros((room, room))
@@ -124,14 +111,6 @@ class PivotedInverse:
         self._size = k
         self.n_updates += 1
         self._split()
-
-    def add_rank_one(self, x):
-        """Φ ← Φ + xxᵀ, x one entry a sample: the formula of Sherman and Morrison."""
-        b = np.zeros(self._size)
-        b[self.is_sample] = x[self.samples]
-        Wb = self.inverse @ b
-        unborder_one(self._W, self._size, Wb, 1.0 + b @ Wb)
-        self.n_updates += 1
 
     def refactor(self):
         """M⁻¹ from M itself, without the rounding errors of the updates."""
@@ -190,12 +169,3 @@ def unborder(W, k, D):
                 factor += D[c, d] * W[k + d, a]
             for b in range(k):
                 row[b] -= factor * old[b]
-
-
-@jit(fast=True)
-def unborder_one(W, s, u, size):
-    """W ← W − uuᵀ/size."""
-    for a in range(s):
-        row, factor = W[a], u[a] / size
-        for b in range(s):
-            row[b] -= factor * u[b]

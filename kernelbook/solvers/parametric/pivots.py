@@ -98,7 +98,7 @@ class Pivots:
         z = -sign * (M.inverse @ M.column(M.n + p))
         dlam = np.zeros(self.l)
         dlam[p], dlam[M.features] = sign, z[~M.is_sample]
-        df = self.gram.evaluate(self.gram.embed(M.samples, z[M.is_sample])) + self.P @ dlam
+        df = self.gram.combine(M.samples, z[M.is_sample]) + self.P @ dlam
         a, still = self.problem.a(self.t), np.zeros(self.n)
         step, j = first_at_margin(self.side, a, still, 0.0, self.f, df, 1e3 * FLAT)
         if j < 0:
