@@ -14,7 +14,7 @@ from importlib import import_module
 
 __all__ = ["NAMES", "get"]
 
-NAMES = ("abs", "spirals", "ionosphere", "coil20", "text")
+NAMES = ("abs", "spirals", "ionosphere", "coil20", "text", "keep")
 """Every experiment's name; its module is `kernelbook.experiments.NAME_`, to spare the built-ins."""
 
 
