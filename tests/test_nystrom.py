@@ -225,6 +225,14 @@ def test_what_needs_the_matrix_is_refused(solver, data):
         GRLSRegressor(wrong, reg=1e-6, solver=solver, random_state=0).fit(X, y)
 
 
+def test_a_kernel_that_vanishes_warns(data):
+    X, y, _ = data
+    model = GRLSRegressor(Linear(), solver="nystrom", centers=np.zeros((2, 4)))
+    with pytest.warns(UserWarning, match="zero at every pair of centres"):
+        model.fit(X, y)
+    np.testing.assert_allclose(model.coef_, [y.mean()])
+
+
 def test_a_fit_that_ends_early_warns(data):
     X, y, _ = data
     model = GRLSRegressor(Laplacian(), reg=1e-6, solver="cg", max_iter=2, random_state=0)

@@ -304,6 +304,7 @@ def test_a_kernel_that_is_zero_at_the_centres():
     root = np.sqrt(w)[:, None]
     np.testing.assert_allclose(ours.lam, np.linalg.lstsq(root * P, root * Y, rcond=None)[0])
     assert not ours.c.any()
+    assert max(c.kkt for c in ours.certificates) == 0
 
 
 def test_indefinite_kernels_are_refused():

@@ -49,14 +49,18 @@ def fit_with_centers(learner, sample, Y, reg, m):
         P = None
         if learner.kernel_.cpd_order:
             P = evaluate(learner.features_, centers) if rows is None else sample.P[rows]
+        rtol = None
+        if nystrom_ and not nystrom.direct_pays(
+            centers.shape[0], sample.X.shape[1], columns.shape[1]
+        ):
+            rtol = nystrom.span_tolerance(learner.kernel_, centers, reg, learner.tol)
+        basis = CenterBasis(learner.kernel_, centers, P, rtol)
+        arrays = sample.X, sample.P, columns, reg, sample.w
+        options = {"tol": learner.tol, "max_iter": learner.max_iter, "tick": tick}
         if nystrom_:
-            solution = _by_nystrom(learner, sample, columns, reg, centers, P, rng, tick)
+            solution = nystrom.solve(basis, *arrays, random_state=rng, **options)
         else:
-            basis = CenterBasis(learner.kernel_, centers, P)
-            solution = grls_cg.solve(
-                *(learner.kernel_, sample.X, sample.P, columns, reg, sample.w, basis),
-                **{"tol": learner.tol, "max_iter": learner.max_iter, "tick": tick},
-            )
+            solution = grls_cg.solve(learner.kernel_, *arrays, basis, **options)
     shape = Y.shape[1:]
     if nystrom_:
         learner._centers, learner._kept = centers.copy(), slice(None)
@@ -70,6 +74,11 @@ def fit_with_centers(learner, sample, Y, reg, m):
         learner.dual_coef_ = np.zeros((m, *shape))
         learner.dual_coef_[sample.kept] = solution.c.reshape(-1, *shape)
     _keep(learner, solution, sample, shape)
+    if basis.rank == 0 and nystrom_ and learner.rank_ < len(Y):
+        learner._doubts.append(
+            "the kernel is zero at every pair of centres: only the features are learned.  If its "
+            "values underflow, scale X."
+        )
 
 
 def _keep(learner, solution, sample, shape):
@@ -84,17 +93,6 @@ def _keep(learner, solution, sample, shape):
     with np.errstate(over="ignore"):
         scale = deviation**2
     learner.scale_ = scale.reshape(shape) if shape else float(scale[0])
-
-
-def _by_nystrom(learner, sample, Y, reg, centers, P, rng, tick):
-    kernel, n = learner.kernel_, centers.shape[0]
-    direct = nystrom.direct_pays(n, sample.X.shape[1], Y.shape[1])
-    rtol = None if direct else nystrom.span_tolerance(kernel, centers, reg, learner.tol)
-    return nystrom.solve(
-        CenterBasis(kernel, centers, P, rtol),
-        *(sample.X, sample.P, Y, reg, sample.w),
-        **{"tol": learner.tol, "max_iter": learner.max_iter, "random_state": rng, "tick": tick},
-    )
 
 
 def _centers(learner, sample, reg, rng, tick):

@@ -127,7 +127,9 @@ class _Nystrom:
         self.panels = Panels(basis.kernel, self.X, basis.points, tick)
         if basis.rank == 0 or data.explained.all():
             lam, e = data.given(np.zeros_like(data.target))
-            return self._finish((np.zeros((basis.rank, k)), lam, e, norms(e)), 0, tick)
+            # u = 0 is the optimum where there is no u; elsewhere the gap is at most the loss.
+            bound = norms(e) * np.sqrt(self.rho) * (basis.rank > 0)
+            return self._finish((np.zeros((basis.rank, k)), lam, e, bound), 0, tick)
         find = self._directly if self.direct else self._by_gradients
         enough = tol * np.sqrt(self.rho) * data.size
         return self._finish(*find(enough, sketch, max_iter, random_state, tick), tick)
