@@ -4,8 +4,8 @@ The playgrounds are JavaScript modules in `book/_playgrounds`, one idea a file.
 Browsers refuse to load modules from `file://`, where the book must work too, so
 the build joins them into one classic script: each module becomes a function
 that returns what it exports.  Only three forms are allowed in them, `import
-{ a, b } from "./file.mjs";`, `export function` and `export const` (or `class`);
-anything else is an error here, not a broken page.
+{ a, b } from "./file.mjs";`, `export function` (or `function*`) and `export
+const` (or `class`); anything else is an error here, not a broken page.
 
     ```{playground} regression
     :alt: what the picture shows
@@ -32,7 +32,9 @@ SCRIPT = "playgrounds.js"
 IMPORT = re.compile(
     r'^import\s*\{([^}]*)\}\s*from\s*"\./([\w-]+)\.mjs";$', re.MULTILINE
 )
-EXPORT = re.compile(r"^export (?=(?:function|const|class) (\w+))", re.MULTILINE)
+EXPORT = re.compile(
+    r"^export (?=(?:function\*?|const|class) (\w+))", re.MULTILINE
+)
 LEFT_OVER = re.compile(r"^\s*(?:import|export)\b.*", re.MULTILINE)
 
 

@@ -16,11 +16,12 @@ export function product(f, g) {
   return Math.sqrt((2 * f.width * g.width) / s) * Math.exp(-((f.center - g.center) ** 2) / s);
 }
 
-/** The functions that are not combinations of those before, and L on them. */
+/** The functions that are not combinations of those before, their positions, and L on them. */
 export function orthonormalize(functions) {
   const kept = [];
+  const positions = [];
   const rows = [];
-  for (const f of functions) {
+  functions.forEach((f, position) => {
     const row = new Float64Array(kept.length + 1);
     let rest = 1;
     for (let j = 0; j < kept.length; j++) {
@@ -29,12 +30,13 @@ export function orthonormalize(functions) {
       row[j] = sum / rows[j][j];
       rest -= row[j] * row[j];
     }
-    if (rest <= 1e-12) continue;
+    if (rest <= 1e-12) return;
     row[kept.length] = Math.sqrt(rest);
     kept.push(f);
+    positions.push(position);
     rows.push(row);
-  }
-  return { kept, L: matrix(rows.length, rows.length, (i, j) => (j <= i ? rows[i][j] : 0)) };
+  });
+  return { kept, positions, L: matrix(rows.length, rows.length, (i, j) => (j <= i ? rows[i][j] : 0)) };
 }
 
 /** x̂ = (e_1(x), …, e_M(x)). */

@@ -2,11 +2,11 @@
 
 import { coordinateMatrix, orthonormalize } from "./basis.mjs";
 import { evaluate, polynomials } from "./features.mjs";
-import { matrix, times, transposeTimes } from "./linalg.mjs";
-import { Plot, range } from "./plot.mjs";
+import { matrix, times, transposeTimes, work } from "./linalg.mjs";
+import { Plot, range, tenths } from "./plot.mjs";
 import { Points } from "./points.mjs";
-import { fitSVM } from "./svm.mjs";
-import { button, choice, digits, element, frame, legend, numberList, slider } from "./ui.mjs";
+import { startSVM } from "./svm.mjs";
+import { button, choice, digits, element, follow, frame, legend, numberList, slider } from "./ui.mjs";
 
 const X = [0, 10];
 const WIDTHS = [0.1, 4];
@@ -25,25 +25,72 @@ export function firstFunctions(points, width) {
   return chosen.map((p) => ({ x: p.x, y: width }));
 }
 
-/** The SVM on the span of the functions beside the free features. */
-export function compute(points, functions, { C, degree }, last = null) {
+/**
+ * The SVM on the span of the functions beside the free features, a fit to be advanced.
+ *
+ * Then, in the frames that follow, the same for the first functions alone, as the construction came
+ * by: `steps` are their objectives.  The coordinates x̂ of fewer functions are the first of those of more.
+ */
+export function begin(points, functions, { C, degree }, last = null) {
   const xs = points.map((p) => p.x);
+  const y = Float64Array.from(points, (p) => p.y);
+  const features = polynomials(degree, [X[0]], [X[1]]);
+  const P = evaluate(features, xs.map((x) => [x]));
   const basis = orthonormalize(functions.map((f) => ({ center: f.x, width: f.y })));
   const Z = coordinateMatrix(basis, xs);
-  const M = Z.cols;
-  const G = matrix(xs.length, xs.length, (i, j) => {
-    let sum = 0;
-    for (let k = 0; k < M; k++) sum += Z.data[i * M + k] * Z.data[j * M + k];
-    return sum;
+  const ranks = functions.map((_, k) => orthonormalRank(basis, k));
+  const solutions = functions.map(() => null);
+  const start = (k) => startSVM(products(Z, ranks[k]), P, y, C, last?.warm[k]);
+  const top = functions.length - 1;
+  let at = top;
+  let fit = start(top);
+  let now = null;
+  const describe = () => now && ({
+    ...now, basis, features, w: transposeTimes(Z, now.beta),
+    errors: y.filter((v, i) => v * now.values[i] <= 0).length,
+    warm: solutions.map((s, k) => s ?? last?.warm[k] ?? null),
+    steps: solutions.every(Boolean) ? solutions.map((s) => s.primal) : null,
   });
-  const features = polynomials(degree, [X[0]], [X[1]]);
-  const y = Float64Array.from(points, (p) => p.y);
-  const solution = fitSVM(G, evaluate(features, xs.map((x) => [x])), y, C, last);
-  const w = transposeTimes(Z, solution.beta);
   return {
-    ...solution, basis, features, w,
-    errors: points.filter((p, i) => p.y * solution.values[i] <= 0).length,
+    done: false,
+    get ready() { return at < top; },
+    advance(budget = Infinity) {
+      const end = work.done + budget;
+      do {
+        const result = fit.advance(end - work.done);
+        if (at === top) now = result;
+        if (!fit.done) break;
+        solutions[at--] = result;
+        this.done = at < 0;
+        if (!this.done) fit = start(at);
+      } while (!this.done && work.done < end);
+      return describe();
+    },
   };
+}
+
+export function compute(points, functions, settings, last = null) {
+  return begin(points, functions, settings, last).advance();
+}
+
+/** How many of the first k + 1 functions are independent. */
+function orthonormalRank({ positions }, k) {
+  return positions.filter((position) => position <= k).length;
+}
+
+/** The inner products of the first M coordinates. */
+function products(Z, M) {
+  const { rows: m, cols, data } = Z;
+  work.done += (m * m * M) / 2;
+  const G = matrix(m, m);
+  for (let i = 0; i < m; i++) {
+    for (let j = 0; j <= i; j++) {
+      let sum = 0;
+      for (let k = 0; k < M; k++) sum += data[i * cols + k] * data[j * cols + k];
+      G.data[i * m + j] = G.data[j * m + i] = sum;
+    }
+  }
+  return G;
 }
 
 /** f and the orthonormal functions on a grid. */
@@ -67,12 +114,16 @@ export function basisFunctions(root) {
   const points = start();
   const functions = firstFunctions(points, 1);
   const grid = range(X[0], X[1], 321);
-  let solutions = [];
+  const fine = grid.filter((_, i) => i % 2 === 0);
+  let shown = null;
+  let steps = [];
+  let drawn = "";
+  const fits = follow((last) => begin(points, functions, { C: C.value, degree: Number(degree.value) }, last));
   const view = frame(root, update);
   const go = () => view.schedule();
   const plot = new Plot({ x: X, y: [-3, 3], aspect: 0.42, redraw: go });
   const widths = new Plot({ x: X, y: [0, WIDTHS[1]], aspect: 0.3, redraw: go });
-  const small = (x, y, label) => new Plot({ x, y, aspect: 0.62, label, small: true, redraw: go });
+  const small = (x, y, label) => new Plot({ x, y, aspect: 0.62, label, redraw: go });
   const orthonormal = small(X, [-2.5, 2.5], "The orthonormal functions; the newest is drawn bold.");
   const progress = small([0, 1], [0, 1], "The objective after each step; it never rises.");
   const C = slider({
@@ -92,7 +143,7 @@ export function basisFunctions(root) {
     ["value", "f at the selected sample"], ["next", "most misclassified, no function there"],
   ]);
   const samples = new Points({
-    plot, points, changed: go, say: view.say, noun: "sample", most: 60,
+    plot, points, changed: go, say: view.say, noun: "sample",
     added: (p) => p,
     place: (p) => ({ ...p, y: p.y > 0 ? 1 : -1 }),
     look: (p) => (p.y > 0 ? { shape: "square", kind: "mark mark-plus" } : { shape: "circle", kind: "mark mark-minus" }),
@@ -106,8 +157,7 @@ export function basisFunctions(root) {
   editor.fields.y.row.firstChild.textContent = "width";
   editor.fields.y.input.setAttribute("min", WIDTHS[0]);
   const step = () => {
-    const last = solutions[functions.length - 1];
-    const target = last && mostMisclassified(points, functions, last.values);
+    const target = shown && mostMisclassified(points, functions, shown.values);
     if (target) editor.add({ x: target.x, y: width.value });
     else view.say("Every sample has a function.");
   };
@@ -132,21 +182,21 @@ export function basisFunctions(root) {
     element("p", { class: "pg-caption" }, "The functions: drag one sideways to move its centre, up to widen it."),
     editor.node, editor.bar,
     element("div", { class: "pg-pair" },
-      figure(orthonormal, "orthonormal functions, the newest bold"), figure(progress, "objective, step by step")),
+      figure(orthonormal, "orthonormal functions, the newest bold"), figure(progress, "objective, by number of functions")),
     element("div", { class: "pg-controls" }, width.row, C.row, degree.row), numbers.list, view.live);
   const plots = [plot, widths, orthonormal, progress];
   plots.forEach((p) => p.resize());
 
-  function update() {
+  function update(changed) {
     if (plots.some((p) => !p.width && !p.resize())) return "";
-    const settings = { C: C.value, degree: Number(degree.value) };
-    solutions = functions.map((_, k) => compute(points, functions.slice(0, k + 1), settings, solutions[k]));
-    const now = solutions[solutions.length - 1];
-    const { Z, f } = onGrid(now, grid);
+    const restart = shown && (shown.values.length !== points.length || shown.warm.length !== functions.length);
+    const { shown: now, done } = fits.step(changed, restart);
+    shown = now;
+    steps = now.steps ?? steps;
     plot.path("margins", "line-margin", [1, -1].map((v) => `M${plot.px(X[0])} ${plot.py(v)}H${plot.px(X[1])}`).join(""));
     plot.path("zero", "line-thin", `M${plot.px(X[0])} ${plot.py(0)}H${plot.px(X[1])}`);
-    plot.curve("f", "line-free", grid, f);
-    drawOrthonormal(Z);
+    plot.curve("f", "line-free", grid, onGrid(now, grid).f);
+    drawOrthonormal(now.basis);
     drawProgress();
     samples.draw();
     editor.draw();
@@ -157,25 +207,34 @@ export function basisFunctions(root) {
     numbers.show("errors", String(now.errors));
     numbers.show("value", now.values[samples.selected] ?? NaN);
     numbers.show("next", next ? `x = ${next.x.toFixed(2)}` : "none");
+    if (!done) return null;
     return `${functions.length} functions, objective ${digits(now.primal, 3)}, ${now.errors} misclassified.`;
   }
 
-  function drawOrthonormal(Z) {
-    const column = (k) => grid.map((_, i) => Z.data[i * Z.cols + k]);
+  function drawOrthonormal(basis) {
+    const { px, py, width: wide } = orthonormal;
+    const key = JSON.stringify([wide, basis.kept]);
+    if (key === drawn) return;
+    drawn = key;
+    const Z = coordinateMatrix(basis, fine);
+    const column = (k) => fine.map((_, i) => Z.data[i * Z.cols + k]);
     let older = "";
-    const { px, py } = orthonormal;
     for (let k = 0; k + 1 < Z.cols; k++) {
-      older += column(k).map((v, i) => `${i ? "L" : "M"}${px(grid[i]).toFixed(1)} ${py(v).toFixed(1)}`).join("");
+      older += column(k).map((v, i) => `${i ? "L" : "M"}${tenths(px(fine[i]))} ${tenths(py(v))}`).join("");
     }
     orthonormal.path("older", "line-thin", older);
-    orthonormal.curve("newest", "line-wrong", grid, column(Z.cols - 1));
+    orthonormal.curve("newest", "line-wrong", fine, column(Z.cols - 1));
   }
 
   function drawProgress() {
-    const top = Math.max(...solutions.map((s) => s.primal), 1e-9);
-    const d = solutions.map((s, k) => [(k + 0.5) / solutions.length, (0.9 * s.primal) / top + 0.05]);
-    progress.curve("line", "line-free", d.map((p) => p[0]), d.map((p) => p[1]));
+    if (!steps.length) return;
+    const top = 10 ** Math.ceil(Math.log10(Math.max(...steps, 1e-9)));
+    const room = [1, 2, 5, 10].map((k) => (k * top) / 10).find((v) => v >= Math.max(...steps));
+    progress.show([0, Math.max(4, steps.length + 1)], [0, room]);
     const { px, py } = progress;
-    progress.path("dots", "mark mark-sample", d.map(([x, y]) => `M${px(x) - 3} ${py(y)}a3 3 0 1 0 6 0a3 3 0 1 0 -6 0z`).join(""));
+    const counts = steps.map((_, k) => k + 1);
+    progress.curve("line", "line-free", counts, steps);
+    progress.path("dots", "mark mark-sample", steps.map((v, k) =>
+      `M${tenths(px(counts[k])) - 3} ${tenths(py(v))}a3 3 0 1 0 6 0a3 3 0 1 0 -6 0z`).join(""));
   }
 }

@@ -3,11 +3,12 @@
 import { contour } from "./contour.mjs";
 import { evaluate, polynomials, radial } from "./features.mjs";
 import { gaussian, gaussianOnGrid, gram } from "./kernels.mjs";
+import { times } from "./linalg.mjs";
 import { Plot, range } from "./plot.mjs";
 import { Points } from "./points.mjs";
-import { fitSVM } from "./svm.mjs";
+import { startSVM } from "./svm.mjs";
 import {
-  button, choice, digits, element, frame, legend, numberList, randomNumbers, slider,
+  button, choice, digits, element, follow, frame, legend, numberList, randomNumbers, slider,
 } from "./ui.mjs";
 
 const X = [-2, 2];
@@ -33,50 +34,63 @@ export function start() {
   return points;
 }
 
-export const FEATURES = {
-  bias: () => polynomials(0, [-1, -1], [1, 1]),
-  linear: () => polynomials(1, [-1, -1], [1, 1]),
-  quadratic: () => polynomials(2, [-1, -1], [1, 1]),
-  radial,
+const MAPS = {
+  bias: polynomials(0, [-1, -1], [1, 1]),
+  linear: polynomials(1, [-1, -1], [1, 1]),
+  quadratic: polynomials(2, [-1, -1], [1, 1]),
+  radial: radial(),
 };
 
-/** The machine, on the sample; `last` is the one before, to start from. */
-export function compute(points, { features, width, C }, last = null) {
+/** The machine on the sample, a fit to be advanced; `last` is the one before, to start from. */
+export function begin(points, { features, width, C }, last = null) {
   const inputs = points.map((p) => [p.x, p.y]);
   const y = Float64Array.from(points, (p) => p.label);
-  const map = FEATURES[features]();
-  const solution = fitSVM(gram(gaussian(width), inputs), evaluate(map, inputs), y, C, last);
-  const limit = 1e-9 * C;
-  const support = Array.from(solution.alpha, (a) => (a <= limit ? 0 : a >= C - limit ? 2 : 1));
+  const map = MAPS[features];
+  const fit = startSVM(gram(gaussian(width), inputs), evaluate(map, inputs), y, C, last);
+  const describe = (solution) => {
+    if (!solution) return null;
+    const limit = 1e-9 * C;
+    const support = solution.done // before that, what it looks like
+      ? Array.from(solution.alpha, (a) => (a <= limit ? 0 : a >= C - limit ? 2 : 1))
+      : Array.from(solution.place, (p) => (p < 0 ? 0 : p + 1));
+    return {
+      ...solution, inputs, map, width, support,
+      numbers: {
+        primal: solution.primal, dual: solution.dual, gap: Math.max(0, solution.gap),
+        seminorm: Math.sqrt(solution.seminorm2),
+        supportVectors: support.filter((s) => s > 0).length,
+        errors: y.filter((v, i) => v * solution.values[i] <= 0).length,
+      },
+    };
+  };
   return {
-    ...solution, inputs, map, support,
-    numbers: {
-      primal: solution.primal, dual: solution.dual, gap: Math.max(0, solution.gap),
-      seminorm: Math.sqrt(solution.seminorm2),
-      supportVectors: support.filter((s) => s > 0).length,
-      errors: points.filter((p, i) => p.label * solution.values[i] <= 0).length,
-    },
+    get done() { return fit.done; },
+    advance: (budget) => describe(fit.advance(budget)),
   };
 }
 
+export function compute(points, settings, last = null) {
+  return begin(points, settings, last).advance();
+}
+
+let grid = {};
+
 /** Free part, kernel part and their sum on a grid. */
-export function onGrid({ inputs, map, beta, lam }, width, xs, ys) {
+export function onGrid({ inputs, map, width, beta, lam }, xs, ys) {
   const kernel = gaussianOnGrid(width, inputs, beta, xs, ys);
-  const free = new Float64Array(kernel.length);
-  let at = 0;
-  for (const y of ys) for (const x of xs) {
-    let sum = 0;
-    for (let p = 0; p < map.length; p++) sum += lam[p] * map[p]([x, y]);
-    free[at++] = sum;
+  if (grid.map !== map || grid.xs !== xs || grid.ys !== ys) {
+    grid = { map, xs, ys, P: evaluate(map, ys.flatMap((y) => xs.map((x) => [x, y]))) };
   }
+  const free = times(grid.P, lam);
   return { free, kernel, whole: kernel.map((v, i) => v + free[i]) };
 }
 
 export function classification(root) {
   const points = start();
-  const xs = range(X[0], X[1], 61);
-  const ys = range(Y[0], Y[1], 46);
-  let last = null;
+  const lattice = (n) => ({ xs: range(X[0], X[1], 4 * n + 1), ys: range(Y[0], Y[1], 3 * n + 1) });
+  const [coarse, fine] = [lattice(10), lattice(15)];
+  const fits = follow((last) => begin(
+    points, { features: features.value, width: width.value, C: C.value }, last));
   const view = frame(root, update);
   const go = () => view.schedule();
   const plot = new Plot({ x: X, y: Y, aspect: 0.72, redraw: go });
@@ -138,11 +152,12 @@ export function classification(root) {
     numbers.list, note, view.live);
   [plot, freePlot, kernelPlot].forEach((p) => p.resize());
 
-  function update() {
+  function update(changed) {
     if ([plot, freePlot, kernelPlot].some((p) => !p.width && !p.resize())) return "";
-    last = compute(points, { features: features.value, width: width.value, C: C.value }, last);
-    support = last.support;
-    const f = onGrid(last, width.value, xs, ys);
+    const { shown, done } = fits.step(changed, support.length !== points.length);
+    support = shown.support;
+    const { xs, ys } = editor.dragging ? coarse : fine;
+    const f = onGrid(shown, xs, ys);
     const line = (on, name, kind, values, level) =>
       on.path(name, kind, contour(values, xs, ys, level, on.px, on.py));
     plot.tint(f.whole, xs.length, ys.length);
@@ -152,16 +167,17 @@ export function classification(root) {
     freePlot.tint(f.free, xs.length, ys.length);
     line(freePlot, "zero", "line-border", f.free, 0);
     kernelPlot.tint(f.kernel, xs.length, ys.length);
-    line(kernelPlot, "zero", "line-border", last.seminorm2 > 1e-18 ? f.kernel : f.kernel.fill(1), 0);
+    line(kernelPlot, "zero", "line-border", shown.seminorm2 > 1e-18 ? f.kernel : f.kernel.fill(1), 0);
     editor.draw();
-    for (const [name, value] of Object.entries(last.numbers)) {
+    for (const [name, value] of Object.entries(shown.numbers)) {
       numbers.show(name, ["supportVectors", "errors"].includes(name) ? String(value) : value);
     }
-    numbers.show("gap", last.numbers.gap.toExponential(1));
-    numbers.show("value", last.values[editor.selected] ?? NaN);
-    note.textContent = last.numbers.supportVectors ? ""
+    numbers.show("gap", shown.numbers.gap.toExponential(1));
+    numbers.show("value", shown.values[editor.selected] ?? NaN);
+    note.textContent = shown.numbers.supportVectors ? ""
       : "The features separate the samples alone: the kernel part is zero, for every kernel and every C.";
-    return `${last.numbers.supportVectors} support vectors, ${last.numbers.errors} misclassified, objective ` +
-      `${digits(last.primal, 3)}, duality gap ${last.numbers.gap.toExponential(0)}.`;
+    if (!done) return null;
+    return `${shown.numbers.supportVectors} support vectors, ${shown.numbers.errors} misclassified, objective ` +
+      `${digits(shown.primal, 3)}, duality gap ${shown.numbers.gap.toExponential(0)}.`;
   }
 }

@@ -14,6 +14,8 @@ export function contour(values, xs, ys, level, px, py) {
         values[r * n + j] - level, values[r * n + j + 1] - level,
         values[(r + 1) * n + j + 1] - level, values[(r + 1) * n + j] - level,
       ];
+      const side = corners[0] > 0;
+      if (corners[1] > 0 === side && corners[2] > 0 === side && corners[3] > 0 === side) continue;
       for (const [from, to] of segments(corners)) {
         const a = crossing(from, corners, xs, ys, j, r);
         const b = crossing(to, corners, xs, ys, j, r);

@@ -13,11 +13,11 @@ import {
 import { chooseMultipliers } from "./multipliers.mjs";
 
 /**
- * From the face of `start` on, until none changes: { alpha, nu, place }, or null.
+ * From the face of `start` on, until none changes: returns { alpha, nu, place }, or null.
  *
- * Where a face leaves α open, it stays near that of `start`.
+ * Where a face leaves α open, it stays near that of `start`.  Yields after every step.
  */
-export function walk(gram, Q, y, C, start, steps = 25) {
+export function* walk(gram, Q, y, C, start, steps = 25) {
   let at = Int8Array.from(start.place);
   let near = start.alpha;
   for (let step = 0; step < steps; step++) {
@@ -40,6 +40,7 @@ export function walk(gram, Q, y, C, start, steps = 25) {
     if (!changed) return { alpha: alpha.map((a) => Math.min(C, Math.max(0, a))), nu, place: at };
     at = next;
     near = alpha;
+    yield null;
   }
   return null;
 }

@@ -1,4 +1,4 @@
-// A primal–dual interior-point method for the SVM-GB dual, for a start from nothing.
+// A primal–dual interior-point method for the SVM-GB dual, one Newton step at a time.
 //
 //     minimize ½βᵀΦβ − yᵀβ,    Qᵀβ = 0,    0 ≤ y_iβ_i ≤ C.
 //
@@ -9,12 +9,10 @@
 import { backward, cholesky, forward, forwardColumns, matrix, solve, times, transposeTimes }
   from "./linalg.mjs";
 
-export function interior(gram, Q, y, C, tol = 1e-14) {
+/** Yields { alpha, nu, z, w } after every step, from the middle of the box or from `start`. */
+export function* interior(gram, Q, y, C, start = middle(y, Q, C), tol = 1e-14) {
   const m = y.length;
-  let alpha = new Float64Array(m).fill(C / 2);
-  let nu = new Float64Array(Q.cols);
-  let z = new Float64Array(m).fill(1);
-  let w = new Float64Array(m).fill(1);
+  let { alpha, nu, z, w } = start;
   for (let step = 0; step < 80; step++) {
     const beta = alpha.map((a, i) => a * y[i]);
     const f = times(gram, beta);
@@ -57,8 +55,24 @@ export function interior(gram, Q, y, C, tol = 1e-14) {
     nu = nu.map((v, k) => v + t * d.nu[k]);
     z = z.map((v, i) => v + t * d.z[i]);
     w = w.map((v, i) => v + t * d.w[i]);
+    yield { alpha, nu, z, w };
   }
   return { alpha, nu, z, w };
+}
+
+function middle(y, Q, C) {
+  const all = (value) => new Float64Array(y.length).fill(value);
+  return { alpha: all(C / 2), nu: new Float64Array(Q.cols), z: all(1), w: all(1) };
+}
+
+/** A start near the solution of a similar problem: off the bounds, Φβ + Qν − y = y∘(z − w) kept. */
+export function near(gram, Q, y, C, alpha, nu, off = 0.01) {
+  const inside = alpha.map((a) => Math.min((1 - off) * C, Math.max(off * C, a)));
+  const f = times(gram, inside.map((a, i) => a * y[i]));
+  const free = times(Q, nu);
+  const slack = f.map((v, i) => y[i] * (v + free[i]) - 1);
+  const z = slack.map((s) => (s + Math.hypot(s, 2 * off)) / 2);
+  return { alpha: inside, nu, z, w: z.map((v, i) => v - slack[i]) };
 }
 
 /** Solves (YΦY + D)a + YQν = right, QᵀYa = −primal. */

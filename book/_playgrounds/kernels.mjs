@@ -1,6 +1,8 @@
 // The Gaussian kernel exp(−‖x−x'‖²/σ²); points are arrays of coordinates, σ is `width`.
 
-import { matrix } from "./linalg.mjs";
+import { matrix, work } from "./linalg.mjs";
+
+const EXP = 10; // what an exponential costs, in multiplications
 
 export function gaussian(width) {
   const scale = 1 / (width * width);
@@ -14,6 +16,7 @@ export function gaussian(width) {
 /** The symmetric matrix Φ(x_i, x_j). */
 export function gram(kernel, X) {
   const m = X.length;
+  work.done += EXP * (m * (m + 1)) / 2;
   const G = matrix(m, m);
   for (let i = 0; i < m; i++) {
     for (let j = 0; j <= i; j++) G.data[i * m + j] = G.data[j * m + i] = kernel(X[i], X[j]);
@@ -23,6 +26,7 @@ export function gram(kernel, X) {
 
 /** The matrix Φ(x_i, z_j). */
 export function cross(kernel, X, Z) {
+  work.done += EXP * X.length * Z.length;
   return matrix(X.length, Z.length, (i, j) => kernel(X[i], Z[j]));
 }
 
@@ -36,6 +40,7 @@ export function gaussianOnGrid(width, X, c, xs, ys) {
   const along = new Float64Array(xs.length);
   for (let i = 0; i < X.length; i++) {
     if (c[i] === 0) continue;
+    work.done += xs.length * ys.length + EXP * (xs.length + ys.length);
     for (let j = 0; j < xs.length; j++) along[j] = Math.exp(-(((xs[j] - X[i][0]) / width) ** 2));
     for (let r = 0, at = 0; r < ys.length; r++) {
       const factor = c[i] * Math.exp(-(((ys[r] - X[i][1]) / width) ** 2));

@@ -76,6 +76,13 @@ export class Plot {
     this.axes.replaceChildren(...parts);
   }
 
+  /** Another part of the plane. */
+  show(x, y) {
+    if (x[0] === this.x[0] && x[1] === this.x[1] && y[0] === this.y[0] && y[1] === this.y[1]) return;
+    Object.assign(this, { x, y });
+    this.drawAxes();
+  }
+
   /** Draw or move the path `name`, of the style `kind`. */
   path(name, kind, d) {
     if (!this.paths[name]) {
@@ -92,7 +99,7 @@ export class Plot {
     let d = "";
     for (let i = 0; i < xs.length; i++) {
       const y = Math.min(bottom + far, Math.max(top - far, this.py(ys[i])));
-      d += `${i ? "L" : "M"}${this.px(xs[i]).toFixed(1)} ${y.toFixed(1)}`;
+      d += `${i ? "L" : "M"}${tenths(this.px(xs[i]))} ${tenths(y)}`;
     }
     this.path(name, kind, d);
   }
@@ -107,13 +114,17 @@ export class Plot {
       for (let j = 0; j < columns; j++) {
         const v = values[(rows - 1 - r) * columns + j];
         const at = 4 * (r * columns + j);
-        image.data.set(v > 0 ? PLUS : MINUS, at);
+        const colour = v > 0 ? PLUS : MINUS;
+        for (let k = 0; k < 3; k++) image.data[at + k] = colour[k];
         image.data[at + 3] = 110 * Math.min(1, Math.abs(v) / full);
       }
     }
     context.putImageData(image, 0, 0);
   }
 }
+
+/** Enough digits for a screen; much faster than toFixed. */
+export const tenths = (v) => Math.round(10 * v) / 10;
 
 const PLUS = [209, 84, 27];
 const MINUS = [47, 127, 191];

@@ -100,11 +100,16 @@ export class Points {
   up(event, done) {
     const start = this.pressed;
     this.pressed = null;
+    if (start?.index >= 0) this.changed(); // what was drawn coarsely is drawn well
     if (!start || start.index >= 0 || !done || !this.added) return;
     const here = this.at(event);
     if (Math.hypot(here.px - start.px, here.py - start.py) < 6) {
       this.add({ x: this.plot.toX(here.px), y: this.plot.toY(here.py) });
     }
+  }
+
+  get dragging() {
+    return this.pressed?.index >= 0;
   }
 
   // ----------------------------------------------------------------------------- keyboard
@@ -193,6 +198,10 @@ export class Points {
     this.points.forEach((p, i) => {
       const g = this.nodes[i];
       const { shape, kind } = this.look(p, i);
+      // Touching an attribute costs the browser a new style: most marks stay as they are.
+      const key = [px(p.x), py(p.y), p.x, p.y, shape, kind, i === this.selected].join();
+      if (g.drawn === key) return;
+      g.drawn = key;
       set(g, { "data-x": p.x, "data-y": p.y, class: i === this.selected ? "pg-chosen" : "" });
       set(g.firstChild, { cx: px(p.x), cy: py(p.y) });
       set(g.lastChild, { class: kind, d: markPath(shape, px(p.x), py(p.y), 4.5) });

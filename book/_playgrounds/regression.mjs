@@ -96,7 +96,7 @@ export function regression(root) {
   const editor = new Points({
     plot, points, changed: go, say: view.say, noun: "sample",
     added: (p) => p,
-    look: (p, i) => (printed.value && i < features
+    look: (p, i) => (i < features
       ? { shape: "diamond", kind: "mark mark-anchor" } : { shape: "circle", kind: "mark mark-sample" }),
   });
   const reset = button("reset", "Start again", () => {
@@ -105,10 +105,11 @@ export function regression(root) {
     go();
   });
   editor.bar.append(reset);
+  const key = legend([["line-free", "G-RLS"], ["line-ridge", "ridge regression"],
+    ["line-wrong", "(26) as printed"], ["line-trend", "free part"], ["mark mark-sample", "samples"],
+    ["mark mark-anchor", "first samples, the anchors of (26)"]]);
   root.append(
-    legend([["line-free", "G-RLS"], ["line-ridge", "ridge regression"], ["line-wrong", "(26) as printed"],
-      ["line-trend", "free part"], ["mark mark-anchor", "first samples, the anchors of (26)"]]),
-    editor.node, editor.bar,
+    key, editor.node, editor.bar,
     element("div", { class: "pg-controls" }, width.row, reg.row, degree.row, ridge.row, printed.row, trend.row),
     element("p", {}, probe.row), numbers.list, note, view.live);
   plot.resize();
@@ -118,13 +119,15 @@ export function regression(root) {
     const result = compute(points, {
       width: width.value, reg: reg.value, degree: degree.value, at, printed: printed.value,
     }, grid);
-    features = result.features;
+    features = result.curves.wrong ? result.features : 0;
     const { curves } = result;
     const hidden = [];
     plot.curve("trend", "line-trend", trend.value ? grid : hidden, curves.free.trend);
     plot.curve("ridge", "line-ridge", ridge.value ? grid : hidden, curves.ridge.whole);
     plot.curve("wrong", "line-wrong", curves.wrong ? grid : hidden, curves.wrong ? curves.wrong.whole : hidden);
     plot.curve("free", "line-free", grid, curves.free.whole);
+    key.only(["line-free", "mark mark-sample", ...(ridge.value ? ["line-ridge"] : []),
+      ...(curves.wrong ? ["line-wrong", "mark mark-anchor"] : []), ...(trend.value ? ["line-trend"] : [])]);
     editor.draw();
     for (const [name, value] of Object.entries(result.numbers)) numbers.show(name, value);
     note.textContent = result.used < degree.value

@@ -6,31 +6,85 @@
 //
 // a bound on the distance from the minimum, whoever computed α.
 
-import { interior, placesOf } from "./interior.mjs";
-import { dot, matrix, rankOf, solve, svd, times, transposeTimes } from "./linalg.mjs";
+//
+// A fit goes in steps, so that it can be spread over frames: while a sample is dragged each frame
+// takes as many as its share allows and shows what they reached, with the gap that is left.
+
+import { interior, near, placesOf } from "./interior.mjs";
+import { dot, matrix, rankOf, solve, svd, times, transposeTimes, work } from "./linalg.mjs";
 import { walk } from "./face.mjs";
 import { chooseMultipliers } from "./multipliers.mjs";
 
-/** `last` is an earlier solution of a similar problem; its face is tried first. */
+const WALK = 2e6; // multiplications that the walk from the last face may cost
+
+/**
+ * A fit to be advanced by and by; `last` is an earlier solution of a similar problem.
+ *
+ * `advance(budget)` works until about `budget` multiplications are done, one step at least, and
+ * returns the certified solution it has then, or null; `done` says whether it is final.
+ */
+export function startSVM(gram, P, y, C, last = null) {
+  const steps = solveInSteps(gram, P, y, C, last);
+  return {
+    done: false,
+    advance(budget = Infinity) {
+      const end = work.done + budget;
+      let next;
+      do next = steps.next();
+      while (!next.done && work.done < end);
+      this.done = next.done;
+      return next.done || !next.value ? next.value : next.value();
+    },
+  };
+}
+
 export function fitSVM(gram, P, y, C, last = null) {
+  return startSVM(gram, P, y, C, last).advance();
+}
+
+/** Yields null, or a function that returns what is known so far; returns the solution. */
+function* solveInSteps(gram, P, y, C, last) {
   const range = featureRange(P);
-  const Q = range.Q;
-  let found = null;
-  if (last && last.place.length === y.length) {
-    const walked = walk(gram, Q, y, C, last, 12);
-    if (walked) found = finish(gram, P, range, y, C, walked);
-    if (found && !(found.gap <= 1e-9 * (found.primal + C))) found = null;
+  const { Q } = range;
+  const similar = last && last.place.length === y.length && last.lam.length === P.cols;
+  if (similar && last.done) {
+    const end = work.done + WALK;
+    const steps = walk(gram, Q, y, C, last, 12);
+    let next = steps.next();
+    for (; !next.done && work.done < end; next = steps.next()) yield null;
+    const found = next.done && next.value && finish(gram, P, range, y, C, next.value);
+    if (found && found.gap <= 1e-9 * (found.primal + C)) return found;
   }
-  if (!found) {
-    const inner = interior(gram, Q, y, C);
-    const place = placesOf(inner, C);
-    const candidates = [finish(gram, P, range, y, C, { ...inner, place })];
-    const walked = walk(gram, Q, y, C, { ...inner, place });
-    if (walked) candidates.push(finish(gram, P, range, y, C, walked));
-    candidates.sort((a, b) => a.gap - b.gap);
-    found = candidates[0];
+  const start = similar
+    ? near(gram, Q, y, C, last.alpha.map((a) => a * (C / last.C)), transposeTimes(Q, times(P, last.lam)))
+    : undefined;
+  const inner = interior(gram, Q, y, C, start);
+  let next = inner.next();
+  for (; !next.done; next = inner.next()) {
+    const { value } = next;
+    yield () => rough(gram, range, y, C, value);
   }
-  return found;
+  const place = placesOf(next.value, C);
+  const candidates = [finish(gram, P, range, y, C, { ...next.value, place })];
+  const polish = walk(gram, Q, y, C, { ...next.value, place });
+  let walked = polish.next();
+  for (; !walked.done; walked = polish.next()) yield () => ({ ...candidates[0], done: false });
+  if (walked.value) candidates.push(finish(gram, P, range, y, C, walked.value));
+  candidates.sort((a, b) => a.gap - b.gap);
+  return candidates[0];
+}
+
+/** What an unfinished fit can show and prove. */
+function rough(gram, range, y, C, { alpha, nu, z, w }) {
+  const beta = repair(range.Q, alpha, y, C);
+  const h = times(gram, beta);
+  const found = certify(h, range.Q, y, C, beta, nu);
+  if (transposeTimes(range.Q, beta).some((v) => Math.abs(v) > 1e-9 * C)) {
+    // Not feasible, so β proves nothing; zero is always feasible and proves that no loss is negative.
+    Object.assign(found, { gap: found.primal, dual: 0 });
+  }
+  const place = placesOf({ alpha, z, w }, C);
+  return { alpha: beta.map((b, i) => b * y[i]), beta, lam: times(range.T, nu), h, place, C, done: false, ...found };
 }
 
 function finish(gram, P, range, y, C, { alpha, nu, place }) {
@@ -41,7 +95,7 @@ function finish(gram, P, range, y, C, { alpha, nu, place }) {
   // The rule decides among equally good multipliers; it must not cost a digit.
   const pick = results[1].gap <= 10 * results[0].gap + 1e-10 * (C + results[0].primal) ? 1 : 0;
   const lam = times(range.T, options[pick]);
-  return { alpha: beta.map((b, i) => b * y[i]), beta, lam, h, place, ...results[pick] };
+  return { alpha: beta.map((b, i) => b * y[i]), beta, lam, h, place, C, done: true, ...results[pick] };
 }
 
 /** PT = Q with orthonormal columns that span the range of P. */

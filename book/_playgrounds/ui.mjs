@@ -101,7 +101,7 @@ export function numberList(entries) {
   } };
 }
 
-/** What a line or a mark means: entries [class, text]. */
+/** What a line or a mark means: entries [class, text]; `legend.only(classes)` hides the others. */
 export function legend(entries) {
   const items = entries.map(([kind, text]) => {
     const key = svgElement("svg", { viewBox: "0 0 28 14", width: 28, height: 14, "aria-hidden": "true" });
@@ -110,7 +110,9 @@ export function legend(entries) {
       : svgElement("path", { class: kind, d: "M1 7H27" }));
     return element("li", {}, key, text);
   });
-  return element("ul", { class: "pg-legend" }, ...items);
+  const list = element("ul", { class: "pg-legend" }, ...items);
+  list.only = (kinds) => entries.forEach(([kind], i) => { items[i].hidden = !kinds.includes(kind); });
+  return list;
 }
 
 export function markPath(shape, x, y, r) {
@@ -119,31 +121,74 @@ export function markPath(shape, x, y, r) {
   return `M${x - r} ${y}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0z`;
 }
 
+/** Multiplications that a frame may spend on a fit: a few milliseconds of the sixteen there are. */
+export const SHARE = 2.5e6;
+
 /**
- * The frame of a playground: `update` runs at most once a frame, and a screen reader hears the
- * sentence that it returns when things have been quiet for a while.
+ * The frame of a playground: `update(changed)` runs at most once a frame; `changed` says whether the
+ * reader did something since.  It returns null if it needs more frames to finish, and otherwise a
+ * sentence, which a screen reader hears when things have been quiet for a while.
  */
 export function frame(root, update) {
   const live = element("p", { class: "pg-live", role: "status" });
   let scheduled = false;
+  let changed = false;
   let quiet = 0;
+  const wait = () => {
+    root.dataset.state = "busy";
+    if (!scheduled) requestAnimationFrame(run);
+    scheduled = true;
+  };
   const run = () => {
     scheduled = false;
-    const sentence = update();
-    root.dataset.state = "ready";
+    const since = changed;
+    changed = false;
+    const sentence = update(since);
     clearTimeout(quiet);
+    if (sentence === null) return wait();
+    root.dataset.state = "ready";
     quiet = setTimeout(() => { live.textContent = sentence; }, 800);
+    return undefined;
   };
   return {
     live,
     schedule() {
-      root.dataset.state = "busy";
-      if (!scheduled) requestAnimationFrame(run);
-      scheduled = true;
+      changed = true;
+      wait();
     },
     say(sentence) {
       clearTimeout(quiet);
       live.textContent = sentence;
+    },
+  };
+}
+
+/**
+ * Fits one after the other for a sample that may change faster than they finish.
+ *
+ * `begin(last)` starts a fit to what the reader sees now, from the last finished one.  It is carried on
+ * frame by frame until it is done, or `ready` if it has nothing but details left.  What is drawn in
+ * between is certified, with a gap below a hundredth of the objective.
+ */
+export function follow(begin) {
+  let fit = null;
+  let last = null;
+  let shown = null;
+  let stale = true;
+  return {
+    /** Spends the share of a frame: { shown, done }; `restart` drops a fit that no longer applies. */
+    step(changed, restart = false) {
+      stale ||= changed;
+      if (!fit || restart || (stale && (fit.done || fit.ready))) {
+        fit = begin(last);
+        stale = false;
+      }
+      if (!fit.done) {
+        const now = fit.advance(SHARE);
+        if (fit.done || fit.ready) last = now;
+        if (now && (fit.done || !shown || restart || now.gap <= 0.01 * now.primal)) shown = now;
+      }
+      return { shown, done: fit.done && !stale };
     },
   };
 }

@@ -20,7 +20,7 @@ const ANSWERS = {
     // `before`: the points of an earlier frame, from whose solution the walk starts.
     const last = before ? classification.compute(before, settings) : null;
     const result = classification.compute(points, settings, last);
-    const { free, kernel } = classification.onGrid(result, settings.width, xs, ys);
+    const { free, kernel } = classification.onGrid(result, xs, ys);
     return { ...result.numbers, values: list(result.values), free: list(free), kernel: list(kernel) };
   },
   basis({ points, functions, settings, grid }) {

@@ -2,6 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { begin as beginBasis } from "../../book/_playgrounds/basisfunctions.mjs";
+import { begin as beginClassification, onGrid } from "../../book/_playgrounds/classification.mjs";
+import { compute as computeRegression } from "../../book/_playgrounds/regression.mjs";
 import { coordinates, orthonormalize, product, value } from "../../book/_playgrounds/basis.mjs";
 import { conditionalSpace } from "../../book/_playgrounds/conditional.mjs";
 import { contour, segments } from "../../book/_playgrounds/contour.mjs";
@@ -12,7 +15,7 @@ import * as la from "../../book/_playgrounds/linalg.mjs";
 import { chooseMultipliers, leastDistance, nonnegativeLeastSquares } from "../../book/_playgrounds/multipliers.mjs";
 import { range, ticks } from "../../book/_playgrounds/plot.mjs";
 import { fitSVM } from "../../book/_playgrounds/svm.mjs";
-import { digits, randomNumbers } from "../../book/_playgrounds/ui.mjs";
+import { digits, follow, randomNumbers, SHARE } from "../../book/_playgrounds/ui.mjs";
 
 const random = randomNumbers(12345);
 const uniform = () => 2 * random() - 1;
@@ -201,4 +204,94 @@ test("numbers and ticks", () => {
   close(ticks([-2, 6]), [-2, 0, 2, 4, 6]);
   const again = randomNumbers(12345);
   assert.ok(Array.from({ length: 1000 }, again).every((v) => v >= 0 && v < 1));
+});
+
+// What a frame costs, in multiplications: the same on every machine.  A frame that no longer fits its
+// share spends more than SHARE by one step of a fit, a factor of a 200 × 200 matrix.
+const STEP = 1.9e6;
+
+/** Drag a point through `frames` frames, then wait; every frame is charged to `spent`. */
+function drag(point, begin, frames, draw = () => {}) {
+  const fits = follow(begin);
+  let state = { done: false };
+  for (let f = 0; f < 100 && !state.done; f++) state = fits.step(f === 0); // the page has loaded
+  const spent = [];
+  let settling = 0;
+  for (let f = 0; f < frames || !state.done; f++) {
+    if (f < frames) [point.x, point.y] = [1.5 * Math.sin(f / 5), Math.cos(f / 4)];
+    const before = la.work.done;
+    state = fits.step(f < frames);
+    draw(state.shown);
+    spent.push(la.work.done - before);
+    settling += f >= frames;
+    assert.ok(settling < 20, "a drag that has stopped is still not solved after twenty frames");
+  }
+  return { spent, shown: state.shown };
+}
+
+test("a frame of a drag costs its share with 200 points: classification, every feature set", () => {
+  const points = Array.from({ length: 200 }, () => {
+    const [x, y] = [1.95 * uniform(), 1.45 * uniform()];
+    return { x, y, label: Math.sin(2 * x) + y + 0.3 * uniform() > 0 ? 1 : -1 };
+  });
+  const xs = range(-2, 2, 41);
+  const ys = range(-1.5, 1.5, 31);
+  for (const features of ["bias", "linear", "quadratic", "radial"]) {
+    for (const width of [0.1, 3]) {
+      for (const C of [0.01, 1000]) {
+        const begin = (last) => beginClassification(points, { features, width, C }, last);
+        const { spent, shown } = drag(points[7], begin, 10, (f) => onGrid(f, xs, ys));
+        const most = Math.max(...spent);
+        assert.ok(most <= SHARE + STEP + 0.5e6, `${features}, σ ${width}, C ${C}: ${most}`);
+        assert.ok(shown.done && shown.gap <= 1e-8 * (shown.primal + C));
+      }
+    }
+  }
+});
+
+test("a frame of a drag costs its share: basis functions, with their earlier steps", () => {
+  const points = Array.from({ length: 200 }, () => {
+    const x = 5 + 5 * uniform();
+    return { x, y: Math.sin(2 * x) + 0.3 * uniform() > 0 ? 1 : -1 };
+  });
+  const functions = points.slice(0, 12).map(({ x }, k) => ({ x, y: [0.5, 1, 2][k % 3] }));
+  for (const C of [0.01, 1000]) {
+    const fits = follow((last) => beginBasis(points, functions, { C, degree: 1 }, last));
+    let state = { done: false };
+    for (let f = 0; f < 400 && !state.done; f++) {
+      const before = la.work.done;
+      functions[3].x = 5 + Math.sin(Math.min(f, 10) / 6);
+      state = fits.step(f <= 10);
+      const spent = la.work.done - before;
+      assert.ok(spent <= SHARE + STEP + 0.5e6, `C ${C}: ${spent}`);
+    }
+    assert.ok(state.done);
+    assert.equal(state.shown.steps.length, 12);
+    state.shown.steps.forEach((v, k) => assert.ok(k === 0 || v <= state.shown.steps[k - 1] * (1 + 1e-9)));
+    assert.ok(state.shown.gap <= 1e-8 * (state.shown.primal + C));
+  }
+});
+
+test("a frame of a drag costs its share with 200 points: regression, all curves", () => {
+  const points = Array.from({ length: 200 }, () => ({ x: 5 + 5 * uniform(), y: 2 + 3 * uniform() }));
+  const settings = { width: 0.5, reg: 1e-2, degree: 4, at: 5, printed: true };
+  const before = la.work.done;
+  computeRegression(points, settings, range(0, 10, 241));
+  assert.ok(la.work.done - before <= SHARE + 2 * STEP + 0.5e6, `${la.work.done - before}`);
+});
+
+test("what is shown before a fit is done is proved by its gap", () => {
+  const points = Array.from({ length: 60 }, () => ({ x: uniform(), y: uniform(), label: uniform() > 0 ? 1 : -1 }));
+  const settings = { features: "linear", width: 1, C: 10 };
+  const fit = beginClassification(points, settings);
+  const best = beginClassification(points, settings).advance();
+  let before = Infinity;
+  while (!fit.done) {
+    const now = fit.advance(0);
+    if (!now) continue;
+    assert.ok(now.dual <= best.primal + 1e-9 && now.primal >= best.primal - 1e-9);
+    assert.ok(now.primal - best.primal <= now.gap + 1e-9);
+    before = now.gap;
+  }
+  assert.ok(before <= 1e-8 * (best.primal + 10));
 });
