@@ -1,15 +1,32 @@
-"""What the HTML of Sphinx still lacks for WCAG 2.2, put right on its way out.
+"""What the HTML of Sphinx still lacks, put right on its way out.
 
 The bibliography is a list whose entries carry the role `doc-biblioentry`, which
 ARIA has withdrawn: a list has list items.
+
+Names in code are long for a phone.  They may break after a dot, an underscore
+or a slash and before a capital, so that no line has to break within a word.
 """
+
+import re
+
+NAME = re.compile(r'(<span class="pre">)([^<]*)(</span>)')
+JOINT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[._/=,(])(?=\w)")
+
+
+def breakable(match):
+    before, name, after = match.groups()
+    # Entities such as &lt; are words of their own.
+    parts = re.split(r"(&\w+;)", name)
+    parts[::2] = [JOINT.sub("<wbr>", part) for part in parts[::2]]
+    return before + "".join(parts) + after
 
 
 def mend(app, pagename, templatename, context, doctree):
     if "body" in context:
-        context["body"] = context["body"].replace(
+        body = context["body"].replace(
             'role="doc-biblioentry"', 'role="listitem"'
         )
+        context["body"] = NAME.sub(breakable, body)
 
 
 def setup(app):

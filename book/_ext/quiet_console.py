@@ -1,4 +1,4 @@
-"""Three things that the theme would write into the console of every page.
+"""Two things that the theme would write into the console of every page.
 
 Jupyter Book loads sphinx-thebe whether or not a book uses it.  It declares the
 same constants twice and names a public server; its handlers are taken out
@@ -7,16 +7,9 @@ before they run.
 The theme complains of an invalid mode where the reader has not chosen between
 light and dark yet.  "auto" follows the system; it is set by a script and not in
 the HTML, where it would leave readers without JavaScript without colours.
-
-The search fetches every page that it found, for a line of its text.  Browsers
-refuse that on `file://`; there the search shows titles only.
 """
 
 MODE = 'document.documentElement.dataset.mode ||= "auto";'
-SUMMARY = (
-    'if (location.protocol === "file:") '
-    "DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;"
-)
 
 
 def drop_thebe(app, config):
@@ -34,5 +27,4 @@ def drop_thebe(app, config):
 def setup(app):
     app.connect("config-inited", drop_thebe)
     app.add_js_file(None, body=MODE, priority=0)
-    app.add_js_file(None, body=SUMMARY, priority=300)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

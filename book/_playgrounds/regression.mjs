@@ -62,7 +62,7 @@ export function compute(points, { width, reg, degree, at, printed }, grid) {
 
 export function regression(root) {
   const points = start();
-  const grid = range(X[0], X[1], 241);
+  const [coarse, fine] = [range(X[0], X[1], 121), range(X[0], X[1], 241)];
   let at = 5;
   const view = frame(root, update);
   const go = () => view.schedule();
@@ -116,6 +116,7 @@ export function regression(root) {
 
   function update() {
     if (!plot.width && !plot.resize()) return "";
+    const grid = editor.dragging ? coarse : fine;
     const result = compute(points, {
       width: width.value, reg: reg.value, degree: degree.value, at, printed: printed.value,
     }, grid);

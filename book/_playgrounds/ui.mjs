@@ -122,7 +122,7 @@ export function markPath(shape, x, y, r) {
 }
 
 /** Multiplications that a frame may spend on a fit: a few milliseconds of the sixteen there are. */
-export const SHARE = 2.5e6;
+export const SHARE = 2e6;
 
 /**
  * The frame of a playground: `update(changed)` runs at most once a frame; `changed` says whether the

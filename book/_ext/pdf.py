@@ -1,0 +1,44 @@
+"""What the PDF needs beside the settings: proofs as text.
+
+sphinx-proof sets a proof as a note without a title, which LaTeX draws as a box
+under an empty bar.  Here a proof is what it is in print: *Proof.*, the
+argument, and a square at its end.
+"""
+
+from docutils import nodes
+from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx_proof.nodes import proof_node
+
+
+class PlainProofs(SphinxPostTransform):
+    default_priority = 400
+    formats = ("latex",)
+
+    def run(self, **options):
+        for proof in list(self.document.findall(proof_node)):
+            box = proof.children[0]
+            content = box.children
+            first = next(box.findall(nodes.Text))
+            word, rest = first.astext().split(".", 1)
+            index = first.parent.index(first)
+            first.parent[index : index + 1] = [
+                nodes.emphasis("", f"{word}."),
+                nodes.Text(rest),
+            ]
+            end = nodes.raw("", r"\kbqed", format="latex")
+            if isinstance(content[-1], nodes.paragraph):
+                content[-1] += end
+            else:
+                content.append(nodes.paragraph("", "", end))
+            proof.replace_self(
+                [
+                    nodes.raw("", "\n\\begin{kbproof}\n", format="latex"),
+                    *content,
+                    nodes.raw("", "\n\\end{kbproof}\n", format="latex"),
+                ]
+            )
+
+
+def setup(app):
+    app.add_post_transform(PlainProofs)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
