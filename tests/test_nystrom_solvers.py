@@ -140,7 +140,7 @@ def test_the_gap_of_the_full_problem():
 
 
 def test_the_full_gap_is_left_out_where_it_costs_more_than_the_fit():
-    X, Y, P, w, _ = sample(m=3000, d=3)
+    X, Y, P, w, _ = sample(m=5000, d=3)
     P = P[:, :1]
     assert nystrom.solve(CenterBasis(Gaussian(1.0), X[:5]), X, P, Y, 1e-3, w).full_gap is None
 

@@ -50,10 +50,9 @@ def fit_with_centers(learner, sample, Y, reg, m):
         if learner.kernel_.cpd_order:
             P = evaluate(learner.features_, centers) if rows is None else sample.P[rows]
         rtol = None
-        if nystrom_ and not nystrom.direct_pays(
-            centers.shape[0], sample.X.shape[1], columns.shape[1]
-        ):
-            rtol = nystrom.span_tolerance(learner.kernel_, centers, reg, learner.tol)
+        if nystrom_:
+            direct = nystrom.direct_pays(centers.shape[0], sample.X.shape[1], columns.shape[1])
+            rtol = nystrom.span_tolerance(learner.kernel_, centers, reg, learner.tol, direct)
         basis = CenterBasis(learner.kernel_, centers, P, rtol)
         arrays = sample.X, sample.P, columns, reg, sample.w
         options = {"tol": learner.tol, "max_iter": learner.max_iter, "tick": tick}

@@ -35,11 +35,13 @@ sums may have lost.  Where that is above `tol` (γ below some 10⁻⁷) the resi
 a pass over rows of ẑ, and solved for once more.  Conjugate gradients work with k instead of ẑ,
 to spare n² operations a row: there r carries about ε/√(rtol·γ), and `span_tolerance` says which
 rtol of the basis keeps that below `tol`.  And f is predicted from c, not from u: by how much the
-two differ is measured on some rows and added to `kkt`.
+two differ is measured on some rows and added to `kkt`.  It is of the same size, because nearly
+dependent centres have large coefficients of both signs.
 
 **And the full problem?**  The same α is feasible for the dual of the full kernel ridge: its gap is
 ‖u‖² + αᵀK̃α − 2u·Ẑᵀα, the squared distance of f's kernel part from Σα_iK(x_i, ·), times ρ.  It costs
-a pass over the m×m kernel matrix; `full_gap` is computed where that is no more than the fit costs.
+a pass over the m×m kernel matrix; `full_gap` is computed where that is no more than the fit costs,
+and where m ≤ 4096.
 
 References
 ----------
@@ -60,6 +62,7 @@ __all__ = ["direct_pays", "solve", "span_tolerance"]
 _EPS = np.finfo(float).eps
 _ROUNDS = 6  # residuals computed anew
 _TYPICAL_STEPS = 20  # of conjugate gradients with a sketched preconditioner
+_SMALL = 4096  # samples whose full duality gap is cheap, whatever the fit costs
 _PROBE = 256  # rows on which the rounding of predictions is measured
 
 
@@ -73,10 +76,15 @@ def direct_pays(n, d, k=1):
     return 2 * n <= _TYPICAL_STEPS * (entry_cost(d) + 4 * k)
 
 
-def span_tolerance(kernel, centers, reg, tol):
-    """The `rtol` of a `CenterBasis` for conjugate gradients to reach `tol`; see **Rounding**."""
+def span_tolerance(kernel, centers, reg, tol, direct):
+    """The `rtol` of a `CenterBasis` that suits the solver; see **Rounding**."""
     largest = np.abs(kernel(centers[:_PROBE])).max()
-    return float(np.clip((_EPS / max(tol, _EPS)) ** 2 * largest / reg, 32 * _EPS, 1e-9))
+    if direct:
+        # What is dropped costs about rtol/γ, what is kept ε/√(rtol·γ) in predictions: balance them.
+        rtol = (_EPS**2 * reg / largest) ** (1 / 3) if largest > 0 else 0.0
+    else:
+        rtol = (_EPS / max(tol, _EPS)) ** 2 * largest / reg
+    return float(np.clip(rtol, 32 * _EPS, 1e-9))
 
 
 def solve(basis, X, P, Y, reg, weights=None, **options) -> IterativeSolution:
@@ -275,11 +283,11 @@ class _Nystrom:
         return norms(self.data.root[rows] * off) * np.sqrt(self.m / len(rows))
 
     def _full_gap(self, u, e, gap, steps, tick):
-        """The duality gap of the full problem, or None where it costs more than the fit."""
+        """The duality gap of the full problem, or None where it costs too much."""
         n, d = self.basis.n, self.X.shape[1]
         light = entry_cost(d)
         fit = n * (2 * n + 3 * light if self.direct else (steps + 4) * light)
-        if self.m * light > 2 * fit:
+        if self.m > _SMALL and self.m * light > 2 * fit:
             return None
         data = self.data
         Se = data.root * e
