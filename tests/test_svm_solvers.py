@@ -198,7 +198,10 @@ def test_smo_and_multipliers_get_there_alone(l, constant, monkeypatch):
 
 @pytest.mark.parametrize("C", [1e-4, 1.0, 1e6])
 def test_interior_points_get_there_without_smo(C, monkeypatch):
-    monkeypatch.setattr(svm_dual, "_candidates", lambda p, n: svm_dual._interior(p, 0, 10_000))
+    def candidates(problem, P, span, max_iter):
+        return svm_dual._interior(problem, svm_dual.orthonormal_basis(span, problem.Q), 0, 10_000)
+
+    monkeypatch.setattr(svm_dual, "_candidates", candidates)
     K, P, y, C = problem(100, 4, 7, C=C)
     s = solve_svm(K, P, y, C)
     assert s.certificate.kkt <= 1e-8

@@ -31,7 +31,7 @@ from kernelbook.estimators._svm_checks import (
     require_same_kernel,
 )
 from kernelbook.features import check_order
-from kernelbook.solvers.svm_certificate import certify
+from kernelbook.solvers.svm_certificate import COARSE_GAP, certify
 from kernelbook.solvers.svm_dual import solve_svm
 from kernelbook.solvers.svm_reference import solve_reference
 
@@ -74,7 +74,8 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         With up to 1,000 samples the solution is exact up to rounding anyway.  It bounds errors of
         the fitted values y_i f(x_i) only, not those of β, of λ or of f elsewhere.
     gap_tol : float, optional
-        Largest relative duality gap, demanded in addition.
+        Largest relative duality gap, demanded in addition.  A gap of more than a tenth of the
+        objective warns always: with C = 1e300 a small violation proves nothing.
     solver : {"smo", "cvxopt"}
         "cvxopt" is the paper's quadratic and linear program, slow and readable; it needs the
         package cvxopt (pip install kernelbook[reference]).
@@ -254,13 +255,15 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
     def _warn_unless_converged(self):
         proof = self.certificate_
         worst = max(part.relative_gap for part in proof.parts or (proof,))
-        if proof.kkt <= self.tol and (self.gap_tol is None or worst <= self.gap_tol):
+        if proof.kkt <= self.tol and worst <= (self.gap_tol or COARSE_GAP):
             return
-        wanted = f"tol={self.tol:g}" + (f", gap_tol={self.gap_tol:g}" if self.gap_tol else "")
+        wanted = f"tol={self.tol:g}, gap_tol={self.gap_tol or COARSE_GAP:g}"
         warnings.warn(
             f"{type(self).__name__} did not reach {wanted}: the largest violation is "
-            f"{proof.kkt:.1e}, the duality gap {proof.gap:.1e} ({proof.relative_gap:.1e} of the "
-            "objective).  Scale the data, use a smaller C, or allow more steps (max_iter).",
+            f"{proof.kkt:.1e}, the duality gap {proof.gap:.1e} ({worst:.1e} of the objective).  "
+            "Scale the data, use a smaller C, or allow more steps (max_iter).  Features that are "
+            "tiny at some samples, 1e-9 or 1e-70 of their largest value, ask for a λ as large as "
+            "they are small: round them to zero.",
             ConvergenceWarning,
             stacklevel=3,
         )

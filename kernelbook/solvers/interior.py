@@ -31,8 +31,17 @@ TINY = np.finfo(float).tiny
 
 
 @np.errstate(all="ignore")  # what overflows is noticed, and ends the iteration
-def interior_point(K, Q, y, lo, hi, *, tol=1e-12, max_steps=80):
-    """(β, ν, steps): β has the coordinates that belong to a bound exactly there."""
+def interior_point(K, Q, y, lo, hi, *, tol=1e-12, stubborn=False, max_steps=80):
+    """(β, ν, steps): β has the coordinates that belong to a bound exactly there.
+
+    The columns of Q are any basis of the features' span.
+
+    Parameters
+    ----------
+    stubborn : bool
+        Do not give up where steps no longer help: with features of many sizes the iteration
+        stays at the solution for the large values until the small ones take effect.
+    """
     m = y.size
     scale = K.diagonal().max(initial=0.0) or 1.0
     # A slack and its multiplier fight for a coordinate; the units make the two comparable.
@@ -51,16 +60,19 @@ def interior_point(K, Q, y, lo, hi, *, tol=1e-12, max_steps=80):
         residual = Q.T @ beta
         tau = (s @ z + t @ w) / (2 * m)
         undecided = np.maximum(np.minimum(unit * s, z), np.minimum(unit * t, w)).max()
+        value = max(abs(0.5 * beta @ Kb - y @ beta), TINY)
         error = max(
             np.abs(dual_residual).max(),
-            2 * m * tau / max(abs(0.5 * beta @ Kb - y @ beta), TINY),
+            2 * m * tau / value,
             np.abs(residual).max(initial=0.0) / np.abs(beta).max(),
+            np.abs(nu) @ np.abs(residual) / value if stubborn else 0.0,
             1e-3 * undecided,
         )
         idle = 0 if error < 0.9 * best else idle + 1
         best = min(best, error)
         # With a huge C rounding alone exceeds tol: stop when steps no longer help.
-        if error <= tol or (idle >= 5 and error <= 1e-3) or idle >= 20:
+        enough, patience = (1e-9, 60) if stubborn else (1e-3, 20)
+        if error <= tol or (idle >= 5 and error <= enough) or idle >= patience:
             break
         np.copyto(H, K)
         H[np.diag_indices(m)] += z / s + w / t + ridge
@@ -109,7 +121,9 @@ class _Direction:
         self.factor, self.Q, self.W = factor, Q, W
         self.s, self.t, self.z, self.w = s, t, z, w
         self.dual_residual, self.residual = dual_residual, residual
-        self.S = Q.T @ W
+        S = Q.T @ W
+        self.unit = 1.0 / np.sqrt(np.maximum(S.diagonal(), TINY))  # each equation by itself
+        self.S = self.unit[:, None] * S * self.unit
 
     def __call__(self, sz, tw):
         """Aim at s∘z − sz and t∘w − tw, to first order."""
@@ -117,7 +131,8 @@ class _Direction:
         free = linalg.cho_solve(self.factor, rhs, check_finite=False)
         dnu = np.zeros(0)
         if self.residual.size:
-            dnu = linalg.lstsq(self.S, self.Q.T @ free + self.residual, check_finite=False)[0]
+            rhs = self.unit * (self.Q.T @ free + self.residual)
+            dnu = self.unit * linalg.lstsq(self.S, rhs, check_finite=False)[0]
         db = free - self.W @ dnu
         return db, dnu, -(sz + self.z * db) / self.s, -(tw - self.w * db) / self.t
 

@@ -15,7 +15,9 @@ by a relay of methods, each good at what the one before it is bad at:
    get that far (a huge C), the same with more damping.
 3. `interior`: where that fails (features that leave λ undetermined, nearly a linear program) and m
    is not large, interior points, and Newton again.
-4. Otherwise SMO to a smaller violation, Newton, and so on.
+4. `svm_anchors`: what is left may be due to features of many sizes, 1 and 10⁻⁹ and 10⁻⁷⁰.
+   Interior points once more, with their cardinal functions, which keep the small values.
+5. Otherwise SMO to a smaller violation, Newton, and so on.
 
 Every candidate is moved to an exactly feasible point, gets its λ by the rule of
 `svm_multipliers`, and is accepted or not by its certificate alone.
@@ -30,7 +32,8 @@ from kernelbook.features import feature_range
 from kernelbook.solvers.face import newton
 from kernelbook.solvers.interior import interior_point
 from kernelbook.solvers.smo import smo_box, smo_pairs
-from kernelbook.solvers.svm_certificate import certify, repair
+from kernelbook.solvers.svm_anchors import cardinal_basis, orthonormal_basis
+from kernelbook.solvers.svm_certificate import COARSE_GAP, certify, repair
 from kernelbook.solvers.svm_convexity import definiteness
 from kernelbook.solvers.svm_multipliers import choose_multipliers, separate
 from kernelbook.solvers.svm_problem import DualProblem, prepare
@@ -92,7 +95,7 @@ def solve_svm(
     tol : float
         Largest violation, in units of the margin; see `svm_certificate`.
     gap_tol : float, optional
-        Largest relative duality gap, demanded in addition.
+        Largest relative duality gap, demanded in addition; `svm_certificate.COARSE_GAP` if None.
     max_iter : int
         Steps of all methods together; −1: as many as it takes, within reason.
     kind : {"pd", "cpd", "unknown"}
@@ -131,16 +134,20 @@ def solve_svm(
 
     problem = prepare(gram, span.Q, y, C, kind=kind, overwrite=overwrite)
     best, idle, last_resort = None, 0, False
-    for b, nu, steps, method in _candidates(problem, max_iter):
-        h = problem.kernel_part(b)
-        guess = nu if problem.shift is None else nu - problem.shift.T @ b
+    for b, nu, basis, steps, method in _candidates(problem, P, span, max_iter):
+        h, free = problem.kernel_part(b), np.zeros(y.size)
+        if problem.shift is not None:
+            free -= problem.Q @ (problem.shift.T @ b)
         if tilt is not None:
             level = tilt @ (b / problem.unit)
-            h, guess = h + level, guess - level * problem.Q.sum(axis=0)
+            h, free = h + level, free - level
+        guess = nu + basis.functionals @ free
         where = bounds_reached(y * b, np.abs(problem.hi + problem.lo))
-        chosen = choose_multipliers(h, problem.Q, y, problem.weight, *where, guess)
-        coef = span.T @ (span.Q.T @ (problem.Q @ chosen))
-        solution = as_solution(b / problem.unit, coef, h, steps)
+        chosen = choose_multipliers(h, basis.functions, y, problem.weight, *where, guess)
+        solution = as_solution(b / problem.unit, basis.T @ chosen, h, steps)
+        if solution.certificate.kkt > tol:  # which λ is a question for the optimal ones only
+            own = as_solution(b / problem.unit, basis.T @ guess, h, steps)
+            solution = min(solution, own, key=lambda s: _rank(s, tol))
         proof = solution.certificate
         if verbose:
             print(
@@ -150,11 +157,12 @@ def solve_svm(
             )
         better = best is None or proof.kkt < 0.9 * best.certificate.kkt
         idle, last_resort = 0 if better else idle + 1, last_resort or method == "interior"
+        idle -= method == "anchors" and not better  # a second last resort
         best = solution if best is None else min(best, solution, key=lambda s: _rank(s, tol))
         # After the interior-point method there is little that SMO could add.
-        exact = y.size <= SMALL and method != "interior"
+        exact = y.size <= SMALL and method == "SMO+Newton"
         goal = min(tol, _floor(problem, b)) if exact else tol
-        if proof.kkt <= goal and (gap_tol is None or proof.relative_gap <= gap_tol):
+        if proof.kkt <= goal and proof.relative_gap <= (gap_tol or COARSE_GAP):
             break
         # What interior points leave is rounding, as a rule: two more attempts, each of four times
         # the length of the one before, and no more.
@@ -181,10 +189,11 @@ def _floor(problem, b):
     return EXACT + 64 * np.finfo(float).eps * problem.scale * np.abs(b).sum()
 
 
-def _candidates(problem: DualProblem, max_iter):
-    """Better and better (b, ν, steps, method), b feasible; until there is nothing left to try."""
+def _candidates(problem: DualProblem, P, span, max_iter):
+    """Better and better (b, ν, basis of ν, steps, method), until there is nothing left to try."""
     m = problem.y.size
     args = (problem.K, problem.Q, problem.y, problem.lo, problem.hi)
+    basis = orthonormal_basis(span, problem.Q)
     budget = max(10_000_000, 100 * m) if max_iter < 0 else max_iter
     modest = max(SMALL + 500, int(0.44 * m))  # a factor of a fifth of the Gram matrix
     b, nu, steps = np.zeros(m), np.zeros(problem.Q.shape[1]), 0
@@ -202,17 +211,19 @@ def _candidates(problem: DualProblem, max_iter):
             b, nu, used = newton(*args, b, nu, prox=prox, limit=limit, max_steps=left)
             steps += used
         b = repair(problem.Q, b, problem.lo, problem.hi)
-        yield b, nu, steps, "SMO+Newton"
+        yield b, nu, basis, steps, "SMO+Newton"
         if interior and steps < budget and (not reached or eps <= (0.1 if m <= TINY else 1e-3)):
             interior = False
-            yield from _interior(problem, steps, budget)
+            yield from _interior(problem, basis, steps, budget)
+            if m <= SMALL:
+                yield from _anchored(problem, P, span, steps, budget)
         if reached:
             eps /= 10
         else:
             cap *= 4
 
 
-def _interior(problem, steps, budget):
+def _interior(problem, basis, steps, budget):
     args = (problem.K, problem.Q, problem.y, problem.lo, problem.hi)
     b, nu, used = interior_point(*args, max_steps=min(80, budget - steps))
     steps += used
@@ -220,7 +231,21 @@ def _interior(problem, steps, budget):
     if steps < budget:
         b, nu, used = newton(*args, b, nu, prox=1e-6, max_steps=min(60, budget - steps))
         steps += used
-    yield repair(problem.Q, b, problem.lo, problem.hi), nu, steps, "interior"
+    yield repair(problem.Q, b, problem.lo, problem.hi), nu, basis, steps, "interior"
+
+
+def _anchored(problem, P, span, steps, budget):
+    """Interior points with cardinal functions."""
+    if span.rank == 0 or steps >= budget:
+        return
+    basis = cardinal_basis(P, span)
+    box = (problem.lo, problem.hi)
+    args = (problem.K, basis.functions, problem.y, *box)
+    b, nu, used = interior_point(*args, stubborn=True, max_steps=min(300, budget - steps))
+    steps += used
+    yield repair(basis.functions, b, *box), nu, basis, steps, "anchors"
+    # Repair may have moved a coordinate off its bound by a hair that a huge λ makes visible.
+    yield b, nu, basis, steps, "anchors"
 
 
 def _fetch_back(problem, b, nu):
