@@ -5,7 +5,7 @@ the features φ_p that you name are free.  Everything public is importable from 
 nothing is loaded, and nothing compiled, before it is used.
 """
 
-from importlib import import_module
+from importlib import import_module as _load
 
 __version__ = "0.1.0"
 
@@ -41,13 +41,14 @@ __all__ = sorted([*_MODULE_OF, "__version__"])
 
 def __getattr__(name):
     if name in _MODULE_OF:
-        value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+        value = getattr(_load(f"{__name__}.{_MODULE_OF[name]}"), name)
         globals()[name] = value
         return value
     if name in _MODULES:
-        return import_module(f"{__name__}.{name}")
+        return _load(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__():
-    return sorted({*globals(), *__all__, *_MODULES})
+    own = {name for name in globals() if name.startswith("__")}
+    return sorted({*own, *__all__, *_MODULES})

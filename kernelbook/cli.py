@@ -1,5 +1,7 @@
 """The `kernelbook` command."""
 
+from pathlib import Path
+
 import click
 
 from kernelbook import __version__
@@ -14,7 +16,7 @@ def main():
     """Kernel learning in which some features go unpunished: the book's command."""
 
 
-@main.command()
+@main.command(short_help="Show versions, threads and folders.")
 def info():
     """Show what this installation runs on: versions, threads, folders.
 
@@ -37,7 +39,7 @@ def info():
         click.echo(f"{name:<14}{value}")
 
 
-@main.command()
+@main.command(short_help="Run one of the papers' experiments.")
 @click.argument("name")
 @click.option("--quick", is_flag=True, help="A small honest version, under a minute.")
 @click.option("--jobs", default=1, show_default=True, metavar="N", help="Processes.")
@@ -76,7 +78,7 @@ def experiment(name, quick, jobs, scheduler, only, output):
         return
     if name not in NAMES:
         raise click.BadParameter(f"{name!r} is none of {', '.join(NAMES)}.", param_hint="NAME")
-    folder = output or ("_build/results" if quick else "book/results")
+    folder = Path(output or ("_build/results" if quick else "book/results")).resolve()
     options = {"quick": quick, "jobs": jobs, "scheduler": scheduler, "only": only}
     try:
         done = run(get(name), folder, **options)

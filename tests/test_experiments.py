@@ -187,9 +187,11 @@ def test_the_command_lists_refuses_and_runs(tmp_path, monkeypatch):
     assert wrong.exit_code == 2
     assert "must be KEY=VALUE" in wrong.output
     monkeypatch.setattr("kernelbook.experiments.get", lambda name: toy())
-    done = runner.invoke(main, ["experiment", "abs", "--output", str(tmp_path)])
+    monkeypatch.chdir(tmp_path)
+    done = runner.invoke(main, ["experiment", "abs", "--output", "here"])
     assert done.exit_code == 0, done.output
     assert "12 rows" in done.output
+    assert str(tmp_path / "here") in done.output
 
 
 def test_one_sample_of_figure_1_of_b():

@@ -285,6 +285,19 @@ def test_kernels_that_overflow_say_so(kernel):
         GRLSRegressor(kernel, Polynomials(1)).fit(1e300 * X, Y)
 
 
+@pytest.mark.parametrize("size", [1e-150, 1e-153, 1e-160, 1e-200])
+def test_a_kernel_that_underflows_is_no_indefinite_one(size):
+    """Subnormal numbers have few digits: as a kernel they are zero, and the fit says so."""
+    plain = GRLSRegressorCV(Linear(), regs=np.geomspace(1e-3, 1.0, 5)).fit(X, Y)
+    if size**2 > 1e-307:
+        tiny = GRLSRegressorCV(Linear(), regs=plain.path_.reg * size**2).fit(X * size, Y)
+        np.testing.assert_allclose(tiny.predict(Z * size), plain.predict(Z), atol=1e-8)
+        return
+    with pytest.warns(UserWarning, match="zero at every pair of samples.*scale X"):
+        tiny = GRLSRegressorCV(Linear()).fit(X * size, Y)
+    np.testing.assert_allclose(tiny.predict(Z * size), Y.mean(), atol=1e-8)
+
+
 def test_far_from_the_origin():
     near = GRLSRegressor(Gaussian(1.0), Polynomials(1)).fit(X, Y)
     far = GRLSRegressor(Gaussian(1.0), Polynomials(1)).fit(X + 2.0**20, Y)

@@ -14,10 +14,12 @@ from kernelbook import (
     GRLSClassifierCV,
     GRLSRegressor,
     GRLSRegressorCV,
+    Laplacian,
     Linear,
     Multiquadric,
     Polyharmonic,
     Polynomials,
+    SVMGBClassifier,
     ThinPlate,
 )
 from kernelbook.kernels import FunctionKernel
@@ -146,6 +148,28 @@ def test_functions_that_are_no_kernels_however_large_reg(learner, kernel):
         options = {"regs": [reg]} if learner is GRLSRegressorCV else {"reg": reg}
         with pytest.raises(ValueError, match="not positive semidefinite on the null space"):
             learner(kernel, **options).fit(X, Y)
+
+
+class Lowered(Laplacian):
+    """Somebody's own kernel, which inherits a theorem that does not hold for it."""
+
+    _at_zero = 0.5
+
+    def _profile(self, r):
+        super()._profile(r)
+        r -= 0.5
+
+
+def test_a_subclass_inherits_no_proof():
+    assert Gaussian()._proven
+    assert (2 * Gaussian() + Gaussian() * Gaussian())._proven
+    assert not Lowered()._proven
+    assert not (2 * Lowered() + Gaussian())._proven
+    with pytest.raises(ValueError, match="not positive semidefinite"):
+        GRLSRegressor(Lowered(1.0), None).fit(X, Y)
+    with pytest.raises(ValueError, match="not positive semidefinite"):
+        SVMGBClassifier(Lowered(1.0), None).fit(X, Y > 0)
+    GRLSRegressor(Lowered(1.0)).fit(X, Y)  # minus a constant: definite where Σc_i = 0
 
 
 def test_matrices_that_are_no_kernels_however_large_reg():

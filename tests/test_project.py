@@ -82,9 +82,20 @@ def test_the_command_teaches():
     top = CliRunner().invoke(main, ["--help"])
     assert top.exit_code == 0
     assert "info" in top.output
+    course = CliRunner().invoke(main, ["course", "--help"])
+    assert "..." not in top.output.split("Commands:")[1] + course.output.split("Commands:")[1]
     shown = CliRunner().invoke(main, ["info"])
     assert shown.exit_code == 0
     assert "numba" in shown.output
+
+
+def test_the_package_shows_its_names_and_no_others():
+    import kernelbook
+
+    shown = {name for name in dir(kernelbook) if not name.startswith("__")}
+    assert set(kernelbook.__all__) - {"__version__"} <= shown
+    for name in shown - set(kernelbook.__all__):
+        assert getattr(kernelbook, name).__name__ == f"kernelbook.{name}"
 
 
 def test_the_package_is_found_beside_a_folder_of_its_name(tmp_path):

@@ -97,6 +97,18 @@ def test_a_box_too_large_to_reach_is_no_excuse():
         SVMGBClassifier(Linear(), C=1e300).fit(X, [0, 1, 0, 1])
 
 
+def test_a_small_violation_at_a_huge_price_is_no_proof():
+    """Violations of 1e-15 times C = 1e20 are a gap as large as the objective: say so."""
+    X, y = sample(30)
+    with pytest.warns(ConvergenceWarning, match=r"gap_tol=0\.1"):
+        model = SVMGBClassifier(Gaussian(1.0), C=1e20).fit(X, y)
+    assert model.certificate_.kkt < 1e-9
+    assert model.certificate_.relative_gap > 0.1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SVMGBClassifier(Gaussian(1.0), C=1e8).fit(X, y)
+
+
 def test_one_sample_one_class():
     X, y = xor(20)
     for rows in (slice(0, 1), y == 1):

@@ -46,7 +46,7 @@ def list_(assignments):
         click.echo(f"{a.number}  {name:<10}{total:>4g} points, {auto:g} by machine  {a.title}")
 
 
-@course.command()
+@course.command(short_help="Write the students' versions.")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.option("--to", **_folder("release", "Where the students' notebooks are written."))
 @assignments_option
@@ -63,10 +63,10 @@ def release(names, to, assignments):
             path = write(load(name, assignments), to)
         except (LookupError, FileNotFoundError) as error:
             raise _say(error) from None
-        click.echo(f"{name}: {path}")
+        click.echo(f"{name}: {path.resolve()}")
 
 
-@course.command()
+@course.command(short_help="Grade a folder of submissions.")
 @click.argument("name")
 @click.argument("submissions", type=click.Path(file_okay=False, exists=True, path_type=Path))
 @click.option("--jobs", type=click.IntRange(min=1), default=2, show_default=True)
@@ -91,7 +91,7 @@ def grade(name, submissions, jobs, again, unsafe, root, assignments):
         assignment = load(name, assignments)
         if unsafe:
             click.echo("without a sandbox: these submissions can do whatever you can", err=True)
-        with Course(root) as book:
+        with Course(root.resolve()) as book:
             summary = grade_folder(
                 book, assignment, submissions, jobs=jobs, again=again, unsafe=unsafe
             )
@@ -100,7 +100,7 @@ def grade(name, submissions, jobs, again, unsafe, root, assignments):
     click.echo(summary)
 
 
-@course.command()
+@course.command(short_help="Print a row a student, write tables.")
 @click.argument("names", nargs=-1, metavar="[NAME...]")
 @course_option
 @assignments_option
@@ -117,7 +117,7 @@ def report(names, root, assignments):
             f"{root} has no gradebook; grade something first, or name the folder with --course"
         )
     try:
-        with Course(root) as book:
+        with Course(root.resolve()) as book:
             click.echo(write_reports(book, names, assignments))
     except (LookupError, OSError, RuntimeError) as error:
         raise _say(error) from None

@@ -26,6 +26,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from kernelbook.certificates import Certificate
 from kernelbook.estimators._base import FreeFeatureEstimator, Sample
+from kernelbook.estimators._centring import Tilt
 from kernelbook.estimators._grls_centers import fit_with_centers
 from kernelbook.estimators._grls_checks import (
     check_number,
@@ -86,10 +87,13 @@ class _GRLS(FreeFeatureEstimator):
         if not self._dense:
             _WITHOUT_GRAM[method](self, sample, Y, reg, m)
             return
-        gram = self._own_gram(sample.X)
+        gram = self._own_gram(sample)
         self._remember(sample)
+        if self._tilt is not None:
+            self._centers -= self._tilt.origin
         system = System(gram, sample.P, reg, sample.w, method, self._rounding(gram))
         solution = system.solve(Y.reshape(len(Y), -1), self._predicted_at(sample))
+        lam = self._untilted(solution.c, solution.lam)
 
         columns = Y.shape[1:]
         self._doubts = doubts_about_rank(system.scaling.features, sample.P)
@@ -101,7 +105,7 @@ class _GRLS(FreeFeatureEstimator):
         self._kept = sample.kept
         self.dual_coef_ = np.zeros((m, *columns))
         self.dual_coef_[sample.kept] = solution.c.reshape(-1, *columns)
-        self.coef_ = solution.lam.reshape(-1, *columns)
+        self.coef_ = lam.reshape(-1, *columns)
         self.rank_ = system.rank
         self.n_iter_ = 1
         self.certificate_ = Certificate.joint(solution.certificates)
@@ -113,7 +117,7 @@ class _GRLS(FreeFeatureEstimator):
             scale = deviation**2
         self._deviation = deviation.reshape(columns)
         self.scale_ = scale.reshape(columns) if columns else float(scale[0])
-        self._coef_cov = None if self._order() else system.coef_covariance()
+        self._coef_cov = None if self._order() else self._covariance(system)
         # The factor is m×m: keep it only where it could not be computed again (see `_posterior`).
         self._factored = system if self._pairwise else None
         self._refit = (sample.P, reg, sample.w, method)
@@ -153,14 +157,33 @@ class _GRLS(FreeFeatureEstimator):
         def evaluate(c, lam):
             # The columns of a given Gram matrix, which `_kernel_part` picks, have been picked here.
             kernel_part = sample.X @ c if self._pairwise else self._kernel_part(sample.X, c)
-            return kernel_part + sample.P @ lam
+            return kernel_part + sample.P @ self._untilted(c, lam)
 
         return evaluate
 
-    def _own_gram(self, X):
-        """The Gram matrix in memory that the solver may overwrite."""
-        gram = self._gram(X)
-        return symmetric_copy(gram) if self._pairwise else gram
+    def _own_gram(self, sample):
+        """The Gram matrix in memory that the solver may overwrite; see `_centring` for `_tilt`."""
+        self._tilt = None
+        if self._pairwise:
+            return symmetric_copy(sample.X)
+        self._tilt = Tilt.of(self.kernel_, sample.X, sample.P)
+        return self._gram(self._near(sample.X))
+
+    def _near(self, X):
+        """X from the origin that the kernel's matrices are computed at."""
+        return X if self._tilt is None else X - self._tilt.origin
+
+    def _untilted(self, c, lam):
+        if self._tilt is None:
+            return lam
+        return self._tilt.coef(lam, self._kernel_part(self._tilt.origin[None], c)[0])
+
+    def _covariance(self, system):
+        V = system.coef_covariance()
+        if self._tilt is None:
+            return V
+        at_g = system.solve(self._tilt.g[:, None])
+        return self._tilt.covariance(V, at_g.c[:, 0], at_g.lam[:, 0])
 
     def _warned(self):
         """The learner, after a warning if it has not converged; to be called by `fit`."""
@@ -236,6 +259,7 @@ class _GRLS(FreeFeatureEstimator):
             )
         raw, X = X, self._rows(X)
         p = self._features_at(raw if hasattr(raw, "iloc") else X, P)
+        X = self._near(X)
         system, diag = self._posterior(), self._diagonal(X, diag)
         variance, rounding = np.empty((2, X.shape[0]))
         for i in range(0, X.shape[0], _BLOCK):

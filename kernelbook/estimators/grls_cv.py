@@ -80,7 +80,7 @@ class _ChoosesReg:
                 f"scoring={self.scoring!r} is not known; choose one of {self._criteria}."
             )
         self._method(sample)
-        gram = self._own_gram(sample.X)
+        gram = self._own_gram(sample)
         spectrum = Spectrum(gram, sample.P, sample.w, self._rounding(gram))
         del gram
         regs = spectrum.default_grid() if regs is None else regs

@@ -93,6 +93,7 @@ class _Pair(Kernel):
 class Sum(_Pair):
     """left(x, z) + right(x, z); written left + right."""
 
+    _proven = _Pair._proven
     _combine = np.add
 
     @property
@@ -113,6 +114,7 @@ class Sum(_Pair):
 class Product(_Pair):
     """left(x, z) · right(x, z); written left * right.  Both must be of order 0."""
 
+    _proven = _Pair._proven
     _rules: ClassVar[dict] = {"left": _factor_of_product, "right": _factor_of_product}
     _combine = np.multiply
 

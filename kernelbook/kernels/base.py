@@ -48,6 +48,12 @@ class Kernel:
     _thread_safe = True  # may tiles be filled by several threads at once?
     _rules: ClassVar[dict] = {}  # parameter → function (name, value) that raises
 
+    def __init_subclass__(cls, **options):
+        """A theorem holds for the class that states it: who overrides a method starts unproven."""
+        super().__init_subclass__(**options)
+        if "_proven" not in vars(cls):
+            cls._proven = False
+
     __array_ufunc__ = None  # np.float64(2) * kernel is the kernel's business, not NumPy's
 
     # ---------------------------------------------------------------- what a kernel supplies

@@ -45,7 +45,6 @@ class _Radial(Kernel):
 
     strictly_pd = True
     _positive_diag = True
-    _proven = True
     _at_zero = 1.0
 
     def _fill(self, X, Z):
@@ -81,6 +80,7 @@ class Gaussian(_Radial):
     width : float
     """
 
+    _proven = True
     _rules: ClassVar[dict] = {"width": _checks.positive}
 
     def __init__(self, width=1.0):
@@ -113,6 +113,7 @@ class Laplacian(_Radial):
     width : float
     """
 
+    _proven = True
     _rules: ClassVar[dict] = {"width": _checks.positive}
 
     def __init__(self, width=1.0):
@@ -159,6 +160,7 @@ class Matern(_Radial):
         Positive, and at most 50 or infinite.
     """
 
+    _proven = True
     _rules: ClassVar[dict] = {"width": _checks.positive, "nu": _smoothness}
 
     def __init__(self, width=1.0, nu=1.5):
@@ -223,6 +225,7 @@ class Polyharmonic(_Radial):
         0 < b ≤ 100.
     """
 
+    _proven = True
     _rules: ClassVar[dict] = {"exponent": _exponent}
     _positive_diag = False
     _at_zero = 0.0
@@ -255,6 +258,7 @@ class ThinPlate(Polyharmonic):
     In the plane cᵀKc is, up to a constant factor, the bending energy of Σ c_i K(x_i, ·).
     """
 
+    _proven = True
     exponent = 2
 
     def __init__(self):
@@ -271,6 +275,7 @@ class Multiquadric(_Radial):
     width : float
     """
 
+    _proven = True
     _rules: ClassVar[dict] = {"width": _checks.positive}
     _positive_diag = False
     _at_zero = -1.0

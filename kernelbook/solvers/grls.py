@@ -103,7 +103,8 @@ class Scaling:
     Q, T : arrays
         S P T = Q, QᵀQ = I.
     unit : float
-        A power of two: 1 unless Φ or ρ is enormous or minute.
+        A power of two: 1 unless Φ or ρ is enormous or minute.  A Φ below the smallest number of
+        full precision, 2·10⁻³⁰⁸, is zero.
     norm : float
         The Frobenius norm of `gram`.
     """
@@ -138,6 +139,9 @@ class Scaling:
                 "the kernel matrix of the sample has entries that are NaN or infinite: rescale X, "
                 "or choose a kernel whose values stay finite on it."
             )
+        if largest < np.finfo(float).tiny:  # subnormal numbers, which have lost their digits
+            self.gram[...] = 0.0
+            largest = 0.0
         return power_of_two(max(largest, rho))
 
 
