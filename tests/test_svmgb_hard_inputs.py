@@ -28,7 +28,7 @@ def fit_honestly(model, X, y, **fit):
     assert proof.gap >= 0
     assert proof.constraint < 1e-8
     assert np.isfinite(model.decision_function(X)).all()
-    assert warned == (proof.kkt > model.tol)
+    assert warned == (proof.kkt > model.tol or proof.relative_gap > 0.1)
     return proof, warned
 
 
@@ -99,7 +99,7 @@ def test_a_box_too_large_to_reach_is_no_excuse():
 
 def test_a_small_violation_at_a_huge_price_is_no_proof():
     """Violations of 1e-15 times C = 1e20 are a gap as large as the objective: say so."""
-    X, y = sample(30)
+    X, y = xor(30, noise=0.0)
     with pytest.warns(ConvergenceWarning, match=r"gap_tol=0\.1"):
         model = SVMGBClassifier(Gaussian(1.0), C=1e20).fit(X, y)
     assert model.certificate_.kkt < 1e-9
