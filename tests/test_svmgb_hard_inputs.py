@@ -27,7 +27,8 @@ def fit_honestly(model, X, y, **fit):
     assert np.isfinite([proof.primal, proof.dual, proof.constraint, proof.kkt]).all()
     assert proof.gap >= 0
     assert proof.constraint < 1e-8
-    assert np.isfinite(model.decision_function(X)).all()
+    given = {"P": fit["P"]} if "P" in fit else {}
+    assert np.isfinite(model.decision_function(X, **given)).all()
     assert warned == (proof.kkt > model.tol or proof.relative_gap > 0.1)
     return proof, warned
 
@@ -97,16 +98,27 @@ def test_a_box_too_large_to_reach_is_no_excuse():
         SVMGBClassifier(Linear(), C=1e300).fit(X, [0, 1, 0, 1])
 
 
-def test_a_small_violation_at_a_huge_price_is_no_proof():
-    """Violations of 1e-15 times C = 1e20 are a gap as large as the objective: say so."""
+@pytest.mark.parametrize("C", [1e8, 1e20, 1e300])
+def test_a_small_violation_at_a_huge_price_is_no_proof(C):
+    """1e-15 below the margin costs C: so stay above it, or say that the gap is the objective."""
     X, y = xor(30, noise=0.0)
-    with pytest.warns(ConvergenceWarning, match=r"gap_tol=0\.1"):
-        model = SVMGBClassifier(Gaussian(1.0), C=1e20).fit(X, y)
-    assert model.certificate_.kkt < 1e-9
-    assert model.certificate_.relative_gap > 0.1
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        SVMGBClassifier(Gaussian(1.0), C=1e8).fit(X, y)
+    proof, warned = fit_honestly(SVMGBClassifier(Gaussian(1.0), C=C), X, y)
+    assert not warned
+    assert proof.relative_gap < 1e-6
+    for features in (None, "constant", Polynomials(1)):  # no kernel and no feature separates these
+        twice, labels = np.vstack([X, X[:5]]), np.append(y, 1 - y[:5])
+        fit_honestly(SVMGBClassifier(Gaussian(1.0), features, C=C), twice, labels)
+
+
+def test_features_that_hardly_separate_are_certified_too():
+    """λ of 10⁹, and f right to seven digits: the objective is zero, not C·10⁻⁷."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 2)), rng.integers(0, 2, size=20)
+    near = X[:, 0] * (1 + 1e-9 * (2 * y - 1) * rng.uniform(1, 2, size=20))
+    P = np.c_[X[:, 0], near]
+    model = SVMGBClassifier("precomputed", C=100.0)
+    _, warned = fit_honestly(model, Gaussian(1.0)(X), y, P=P)
+    assert not warned
 
 
 def test_one_sample_one_class():

@@ -38,7 +38,7 @@ from kernelbook.solvers.svm_convexity import definiteness
 from kernelbook.solvers.svm_multipliers import choose_multipliers, separate
 from kernelbook.solvers.svm_problem import DualProblem, prepare
 
-__all__ = ["SMALL", "SVMSolution", "bounds_reached", "solve_svm"]
+__all__ = ["SMALL", "SVMSolution", "bounds_reached", "lengthened", "solve_svm"]
 
 SMALL = 1000
 """Up to this m the solution is always driven to rounding error, whatever `tol`."""
@@ -125,12 +125,10 @@ def solve_svm(
 
     nu = separate(span.Q, y, C)
     if nu is not None:
-        coef = span.T @ nu
-        margin = np.min(y * (P @ coef))
-        if margin > 0.5:
-            # A hair longer, so that rounding leaves no y_i f_i below 1: the certificate is exact.
-            zero = np.zeros(y.size)
-            return as_solution(zero, coef * ((1 + 1e-12) / min(margin, 1.0)), zero, 0)
+        zero = np.zeros(y.size)
+        apart = as_solution(*lengthened(zero, span.T @ nu, zero, P, y, C, size), 0)
+        if apart.certificate.gap == 0:
+            return apart
 
     problem = prepare(gram, span.Q, y, C, kind=kind, overwrite=overwrite)
     best, idle, last_resort = None, 0, False
@@ -148,6 +146,10 @@ def solve_svm(
         if solution.certificate.kkt > tol:  # which λ is a question for the optimal ones only
             own = as_solution(b / problem.unit, basis.T @ guess, h, steps)
             solution = min(solution, own, key=lambda s: _rank(s, tol))
+        if solution.certificate.relative_gap > COARSE_GAP:
+            longer = lengthened(solution.beta, solution.coef, h, P, y, C, size)
+            longer = as_solution(*longer, steps)
+            solution = min(solution, longer, key=lambda s: s.certificate.relative_gap)
         proof = solution.certificate
         if verbose:
             print(
@@ -175,6 +177,21 @@ def _rank(solution, tol):
     """Smaller is better: first the violation, and once that is within tol, the gap."""
     proof = solution.certificate
     return max(proof.kkt, tol), proof.relative_gap
+
+
+def lengthened(beta, lam, h, P, y, C, size):
+    """β, λ and h times 1 + s, s the least that lifts every y_i f_i < 1 to 1, rounding included.
+
+    Where no α_i is at C_i, all f_i should be on the right side of the margin, and a hair below
+    it costs C_i: if λ is 10⁹ or C is 10²⁰, more than everything else.  s is as small as that hair.
+    """
+    f = h + P @ lam
+    rounding = 8 * np.finfo(float).eps * (size * np.abs(beta).sum() + np.abs(P) @ np.abs(lam))
+    hair = np.max(1.0 - y * f + rounding, initial=0.0)
+    if not hair < 0.5 or np.any(y * beta * (1 + 2 * hair) >= C):
+        return beta, lam, h
+    longer = 1.0 / (1.0 - hair)
+    return longer * beta, longer * lam, longer * h
 
 
 def bounds_reached(alpha, C):
