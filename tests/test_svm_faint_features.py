@@ -39,7 +39,7 @@ def exact_gap(K, P, y, C, beta, lam):
 
 @pytest.mark.parametrize("C", [1 / 32, 1.0, 100.0])
 @pytest.mark.parametrize(("seed", "m"), [(0, 30), (0, 60), (2, 60)])
-def test_shares_down_to_the_smallest_numbers_are_taken_literally(seed, m, C):
+def test_shares_down_to_the_smallest_numbers_are_certified(seed, m, C):
     K, P, y, box = shares(seed, m, 10, C=C)
     assert P[P > 0].min() < 1e-200
     s = solve_svm(K, P, y, box)
@@ -58,13 +58,13 @@ def test_shares_rounded_or_not_with_either_kind_of_kernel(kind):
 
 
 def test_three_documents_by_hand():
-    """y = +, +, − and shares 1, 1e-20, 1e-30: α₁ + 1e-20 α₂ = 1e-30 α₃, so α₂ = 1e-10 α₃."""
-    P = np.array([[1.0], [1e-20], [1e-30]])
+    """y = +, +, − and shares 1, 1e-6, 1e-9: α₁ + 1e-6 α₂ = 1e-9 α₃, so α₂ = 1e-3 α₃, α₁ = 0."""
+    P = np.array([[1.0], [1e-6], [1e-9]])
     s = solve_svm(np.eye(3), P, np.array([1.0, 1.0, -1.0]), np.full(3, 10.0))
-    # f₂ = α₂ + 1e-20 λ = 1 and f₃ = −α₃ + 1e-30 λ = −1
-    alpha_3 = (1 + 1e-10) / (1 + 1e-20)
-    assert s.coef[0] == pytest.approx(1e20 * (1 - 1e-10 * alpha_3), rel=1e-8)
-    np.testing.assert_allclose(s.beta, [0.0, 1e-10 * alpha_3, -alpha_3], rtol=1e-6, atol=1e-20)
+    # f₂ = α₂ + 1e-6 λ = 1 and f₃ = −α₃ + 1e-9 λ = −1; f₁ = λ is far beyond the margin
+    alpha_3 = 1.001 / (1 + 1e-6)
+    assert s.coef[0] == pytest.approx(1e6 * (1 - 1e-3 * alpha_3), rel=1e-8)
+    np.testing.assert_allclose(s.beta, [0.0, 1e-3 * alpha_3, -alpha_3], rtol=1e-8, atol=1e-20)
 
 
 @pytest.mark.parametrize("l", [1, 3, 6])

@@ -15,6 +15,10 @@ chooses, keep small entries small.  On shares Gauss–Jordan elimination hardly 
 pivots are documents of one topic.  With every equation scaled by itself (`interior`), interior
 points then find the solution, λ of 10¹⁷ included, where Q leaves a duality gap of the size of the
 objective.  And a coordinate is a value at an anchor: functions are read off, not projected.
+
+Below rounding, 10⁻¹⁶ of a feature's largest value, the sign may still be lost on the way (a point
+that breaks an equation by 10⁻²⁰ counts as feasible): what a certificate proves, it proves for
+features within rounding of those given.
 """
 
 from dataclasses import dataclass

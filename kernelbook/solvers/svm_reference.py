@@ -27,9 +27,9 @@ import numpy as np
 from scipy import linalg
 
 from kernelbook.features import feature_range
-from kernelbook.solvers.svm_certificate import certify, repair
+from kernelbook.solvers.svm_certificate import COARSE_GAP, certify, repair
 from kernelbook.solvers.svm_convexity import definiteness
-from kernelbook.solvers.svm_dual import SVMSolution
+from kernelbook.solvers.svm_dual import SVMSolution, lengthened
 from kernelbook.solvers.svm_multipliers import choose_multipliers
 
 __all__ = ["conditional_gram", "solve_reference"]
@@ -62,6 +62,9 @@ def solve_reference(gram, P, y, C, *, kind="pd", tilt=None, max_iter=-1, verbose
     coef = span.T @ nu
     size = max(gram.max(initial=0.0), -gram.min(initial=0.0))
     certificate = certify(h, P, y, C, beta, coef, size)
+    if certificate.relative_gap > COARSE_GAP:
+        beta, coef, h = lengthened(beta, coef, h, P, y, C, size)
+        certificate = certify(h, P, y, C, beta, coef, size)
     return SVMSolution(beta, coef, span.rank, max(1, steps + more), certificate, h)
 
 
