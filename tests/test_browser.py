@@ -227,6 +227,27 @@ def test_the_parts_are_numbered_as_the_text_calls_them(tab):
     assert "Playgrounds" in captions
 
 
+def test_a_page_is_printed_light_and_alone(tab):
+    page = tab.open("book/free/virtual.html")
+    page.evaluate(LOOK)
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    theme = "document.documentElement.dataset.theme"
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate(theme) == "light"
+    page.emulate_media(media="print")
+    for part in (".bd-sidebar-primary", ".bd-header-article", ".prev-next-footer", ".run-chapter"):
+        assert page.locator(part).count()
+        assert not any(e.is_visible() for e in page.locator(part).all())
+    # The solutions are open on paper, and no line is cut at its edge.
+    closed = "getComputedStyle(document.querySelector('.solution .cell')).visibility"
+    assert page.evaluate(closed) == "visible"
+    page.set_viewport_size({"width": 718, "height": 1000})  # A4 within its margins
+    assert page.evaluate(WIDE) == []
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate(theme) == "dark"
+    page.emulate_media(media="screen")
+
+
 def test_names_in_code_break_at_their_joints(tab):
     """On a phone no line of an inline name ends within a word, wherever the name is set."""
     broken = """() => [...document.querySelectorAll('article code span.pre')].filter(e => {
