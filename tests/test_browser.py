@@ -227,6 +227,20 @@ def test_the_parts_are_numbered_as_the_text_calls_them(tab):
     assert "Playgrounds" in captions
 
 
+def test_figures_stand_on_dark_pages_as_they_are(tab):
+    """No white card behind them and no filter over them; they are transparent (test_html)."""
+    page = tab.open("book/free/virtual.html")
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    styles = page.locator("main .cell_output img").evaluate_all(
+        """es => es.map(e => {
+          const s = getComputedStyle(e);
+          return [s.backgroundColor, s.filter];
+        })"""
+    )
+    assert styles
+    assert all(s == ["rgba(0, 0, 0, 0)", "none"] for s in styles)
+
+
 def test_a_page_is_printed_light_and_alone(tab):
     page = tab.open("book/free/virtual.html")
     page.evaluate(LOOK)

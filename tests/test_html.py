@@ -125,3 +125,27 @@ def test_every_chapter_says_how_to_run_it():
     for path in notebooks:
         source = path.relative_to(HTML).with_suffix(".ipynb").as_posix()
         assert f"make run NB={source}" in path.read_text(encoding="utf-8")
+
+
+def test_the_notebook_of_each_chapter_can_be_downloaded():
+    root = HTML.parents[1]
+    notebooks = [p for p in PAGES if (root / p.relative_to(HTML)).with_suffix(".ipynb").exists()]
+    for path in notebooks:
+        source = (root / path.relative_to(HTML)).with_suffix(".ipynb")
+        links = [a for a in Page(path).links if a.endswith(".ipynb")]
+        assert links, f"{path.name} offers no notebook"
+        for link in links:
+            copy = path.parent / unquote(link)
+            assert copy.read_bytes() == source.read_bytes()
+
+
+def test_figures_are_transparent():
+    """They stand on light and on dark pages; a white card would glare on the latter."""
+    from matplotlib.image import imread
+
+    pictures = list((HTML / "_images").glob("*.png"))
+    assert len(pictures) > 20
+    for path in pictures:
+        corner = imread(path)[0, 0]
+        assert len(corner) == 4, path.name
+        assert corner[3] == 0, path.name

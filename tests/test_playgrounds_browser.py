@@ -20,6 +20,7 @@ from kernelbook import (
     papers,
 )
 
+PATHS = "paths => paths.map(p => p.getAttribute('d'))"
 DIGITS = 2e-5  # six digits are shown
 
 
@@ -209,6 +210,11 @@ def check_classification(ground, features, width, C):
         .evaluate_all("gs => gs.findIndex(g => g.classList.contains('pg-chosen'))")
     )
     close(ground.number("value"), model.decision_function(X)[chosen])
+    # Border and margins are drawn, and beside them the two parts, each with its own tint.
+    for line in (".line-border", ".line-margin"):
+        assert any(d for d in ground.pad().locator(f".pg-lines {line}").evaluate_all(PATHS))
+    tints = ground.root.locator(".pg-plot canvas").evaluate_all("cs => cs.map(c => c.toDataURL())")
+    assert len(set(tints)) == 3
     return model
 
 
