@@ -67,7 +67,7 @@ def test_polynomials_may_hide_in_other_features():
         ({"reg": True}, TypeError, "reg must be a number"),
         ({"reg": None}, TypeError, "reg must be a number"),
         ({"tol": -1.0}, ValueError, "tol=-1.0"),
-        ({"solver": "fourier"}, ValueError, "solver='fourier'"),
+        ({"solver": "fourrier"}, ValueError, "solver='fourrier'"),
         ({"solver": None}, ValueError, "solver=None"),
         ({"kernel": "rbf"}, TypeError, r"'precomputed'.*'rbf', which is Gaussian\(width=1/√gamma"),
         ({"kernel": Gaussian}, TypeError, "Gaussian is a class"),

@@ -15,13 +15,17 @@ PARAMETERS = """
         The weight γ ≥ 0 of the seminorm.  0 asks for the interpolant of least seminorm, which
         exists when the kernel matrix is definite where Pᵀc = 0 (distinct points, strictly
         definite kernel).
-    solver : {"auto", "cholesky", "nullspace", "nystrom", "cg"}
+    solver : {"auto", "cholesky", "nullspace", "nystrom", "cg", "fourier"}
         "cholesky" factors Φ + reg·W·D⁻¹ and takes the Schur complement of the features; it needs
         a positive definite kernel.  "nullspace" projects the features out first and also
         serves conditionally positive definite kernels.  "auto" takes what the kernel needs.
         Two more never see an m×m matrix.  "nystrom" looks for f = Σ c_j K(z_j, ·) + Σ λ_p φ_p over
         n centres z_j only; the features stay exact.  "cg" finds the exact f by conjugate
         gradients on the full kernel, preconditioned with the centres.
+        "fourier", for one to three columns and Gaussian, Laplacian and Matern kernels (their sums
+        and multiples), replaces the kernel by a Fourier basis that differs from it by a proven
+        `kernel_error_`, in time proportional to m; it takes chunks and Dask collections.  "auto"
+        takes it from m = 20,000 on, where it can reach `tol`.
     tol : float
         The largest `certificate_.kkt` that passes without a `ConvergenceWarning`.  kkt is the
         root of the duality gap, in units of what the features leave of y (plus 10⁻⁴ of y): a
@@ -36,7 +40,10 @@ PARAMETERS = """
     random_state : int, RandomState instance or None
         For centres chosen at random.
     verbose : int
-        1 shows the progress of "nystrom" and "cg".
+        1 shows the progress of "nystrom", "cg" and "fourier", with the remaining time.
+    bounds : list of (low, high), optional
+        For "fourier": a box that holds all samples, a pair for each column.  Without it, that of
+        the sample; `partial_fit` needs it.  Predictions may be asked for anywhere.
 """
 
 ATTRIBUTES = """
@@ -64,4 +71,7 @@ MATRIX_FREE = """    centers_ : (n, d) array
         translates, where m ≤ 4096 or computing it costs no more than the fit.
     n_iter_ : int
         The steps of conjugate gradients; 1 for a direct solution.
+    n_modes_, kernel_error_ : int, float
+        For solver="fourier": the number of Fourier functions, and a bound on |k − k̃| on the box.
+        `certificate_.kkt` accounts for it.  There is no `dual_coef_` then: f is a Fourier sum.
 """

@@ -21,10 +21,12 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from kernelbook.certificates import Certificate
+from kernelbook.distributed import in_memory, is_collection, map_labels
 from kernelbook.estimators._base import FreeFeatureEstimator, Sample
 from kernelbook.estimators._centring import Tilt
 from kernelbook.estimators._grls_centers import fit_with_centers
@@ -35,6 +37,7 @@ from kernelbook.estimators._grls_checks import (
     symmetric_copy,
     total,
 )
+from kernelbook.estimators._grls_stream import StreamingLearner, streams
 from kernelbook.estimators._grls_text import ATTRIBUTES, MATRIX_FREE, PARAMETERS
 from kernelbook.features import check_order
 from kernelbook.solvers.grls import METHODS, System
@@ -62,6 +65,7 @@ class _GRLS(FreeFeatureEstimator):
         max_iter=1000,
         random_state=None,
         verbose=0,
+        bounds=None,
     ):
         self.kernel = kernel
         self.features = features
@@ -73,8 +77,9 @@ class _GRLS(FreeFeatureEstimator):
         self.max_iter = max_iter
         self.random_state = random_state
         self.verbose = verbose
+        self.bounds = bounds
 
-    _solvers = (*METHODS, *_WITHOUT_GRAM)
+    _solvers = (*METHODS, *_WITHOUT_GRAM, "fourier")
 
     # ------------------------------------------------------------------------------ fitting
 
@@ -83,7 +88,7 @@ class _GRLS(FreeFeatureEstimator):
         check_number("reg", reg)
         check_number("tol", self.tol)
         method = self._method(sample)
-        self._dense = method not in _WITHOUT_GRAM
+        self._dense, self._fourier = method not in _WITHOUT_GRAM, None
         if not self._dense:
             _WITHOUT_GRAM[method](self, sample, Y, reg, m)
             return
@@ -304,7 +309,7 @@ class _GRLS(FreeFeatureEstimator):
         return diag
 
 
-class GRLSRegressor(RegressorMixin, _GRLS):
+class GRLSRegressor(RegressorMixin, StreamingLearner, _GRLS):
     __doc__ = f"""Regularized least squares in which some features go unpunished.
 
     Minimizes (1/W) Σ w_i (y_i − f(x_i))² + reg·‖P₁f‖².  The same function is the universal
@@ -335,10 +340,21 @@ class GRLSRegressor(RegressorMixin, _GRLS):
         P : (m, ℓ) array, optional
             The feature matrix; only for kernel="precomputed".
         """
+        if self._by_fourier(X):
+            return self._fit_fourier(X, y, sample_weight, P)
         with self._fresh():
             sample = self._numeric_sample(X, y, sample_weight, P)
             self._fit_targets(sample, sample.y, self.reg, _num_samples(X))
         return self._warned()
+
+    @available_if(streams)
+    def partial_fit(self, X, y, sample_weight=None):
+        """Add a chunk to what has been learned, and solve; only with solver="fourier".
+
+        The first call needs `bounds`.  A chunk that is refused leaves the learner as it was.
+        To solve only once after many chunks, use `fit_chunks`.
+        """
+        return self._partial_fit(X, y, sample_weight)
 
     def _numeric_sample(self, X, y, sample_weight, P):
         sample = self._sample(X, y, sample_weight, P, multi_output=True, y_numeric=True)
@@ -367,6 +383,7 @@ class GRLSRegressor(RegressorMixin, _GRLS):
 
     def score(self, X, y, sample_weight=None, P=None):
         """R², the share of the variance of y that is explained; P as for `predict`."""
+        in_memory(X, y, sample_weight)
         return r2_score(y, self.predict(X, P=P), sample_weight=sample_weight)
 
     def __sklearn_tags__(self):
@@ -375,7 +392,7 @@ class GRLSRegressor(RegressorMixin, _GRLS):
         return tags
 
 
-class GRLSClassifier(ClassifierMixin, _GRLS):
+class GRLSClassifier(ClassifierMixin, StreamingLearner, _GRLS):
     __doc__ = f"""Least-squares classification in which some features go unpunished.
 
     Fits ±1 targets by regularized least squares: one column for two classes, one against the rest
@@ -402,10 +419,21 @@ class GRLSClassifier(ClassifierMixin, _GRLS):
         P : (m, ℓ) array, optional
             The feature matrix; only for kernel="precomputed".
         """
+        if self._by_fourier(X):
+            return self._fit_fourier(X, y, sample_weight, P)
         with self._fresh():
             sample, targets = self._labelled_sample(X, y, sample_weight, P)
             self._fit_targets(sample, targets, self.reg, _num_samples(X))
         return self._warned()
+
+    @available_if(streams)
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Add a chunk to what has been learned, and solve; only with solver="fourier".
+
+        The first call needs `bounds`, and `classes`, all the labels that will come.  A chunk that
+        is refused leaves the learner as it was.
+        """
+        return self._partial_fit(X, y, sample_weight, classes)
 
     def _labelled_sample(self, X, y, sample_weight, P):
         sample = self._sample(X, y, sample_weight, P)
@@ -427,8 +455,11 @@ class GRLSClassifier(ClassifierMixin, _GRLS):
     def predict(self, X, P=None):
         """The label of the largest value of f."""
         f = self.decision_function(X, P)
+        if is_collection(f):
+            return map_labels(self.classes_, f)
         return self.classes_[(f > 0).astype(int) if f.ndim == 1 else f.argmax(axis=1)]
 
     def score(self, X, y, sample_weight=None, P=None):
         """The share of labels that are right; P as for `predict`."""
+        in_memory(X, y, sample_weight)
         return accuracy_score(y, self.predict(X, P), sample_weight=sample_weight)

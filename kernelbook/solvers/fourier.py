@@ -75,6 +75,8 @@ class Solution:
     certificates : tuple of Certificate
     kernel_part : float
         How much of the largest `kkt` is the kernel's.
+    n_iter : int
+        Steps of conjugate gradients.
     """
 
     coefficients: np.ndarray
@@ -82,6 +84,7 @@ class Solution:
     energy: np.ndarray
     certificates: tuple
     kernel_part: float
+    n_iter: int
 
 
 class System:
@@ -132,7 +135,7 @@ class System:
         """ε: of the kernel, of the NUFFTs and of rounding, absolute."""
         return self.frame.grid.error + 4 * self.frame.eps * self.frame.grid.peak
 
-    def solve(self, tol, progress=None) -> Solution:
+    def solve(self, tol, progress=None, steps=None) -> Solution:
         """The minimizer for each target, to `tol` in units of `kkt` if that is possible."""
         statistics, W = self.statistics, self.statistics.total
         FY, PY = to_real(statistics.FY * self.frame.grid.D) / W, statistics.PY / W
@@ -142,7 +145,15 @@ class System:
         size = np.sqrt(rest) + 1e-4 * np.sqrt(statistics.raw / W)
         size = np.where(size > 0, size, 1.0)
         enough = _SHARE * tol * size * np.sqrt(self.reg)
-        Z, R = conjugate_gradients(self.A, B, enough, _STEPS, progress)
+        count = 0
+
+        def counted(ratio):
+            nonlocal count
+            count += 1
+            if progress is not None:
+                progress(ratio)
+
+        Z, R = conjugate_gradients(self.A, B, enough, steps or _STEPS, counted)
 
         primal = np.maximum(rest - np.sum(Z * (B + R), axis=1), 0.0)
         primal = np.maximum(primal, self.reg * np.sum(Z * Z, axis=1))
@@ -159,6 +170,7 @@ class System:
                 for p, e, k in zip(primal, gap, kkt, strict=True)
             ),
             kernel_part=float(kernel_part.max(initial=0.0)),
+            n_iter=count,
         )
 
     def _coefficients(self, G):

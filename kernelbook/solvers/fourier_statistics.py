@@ -138,6 +138,8 @@ class Statistics:
     m: int
 
     def __add__(self, other):
+        if isinstance(other, int) and other == 0:  # the sum of no samples
+            return self
         if not isinstance(other, Statistics):
             return NotImplemented
         sums = {
@@ -147,7 +149,7 @@ class Statistics:
         return Statistics(**sums | {"size": np.maximum(self.size, other.size)})
 
     def __radd__(self, other):
-        return self if isinstance(other, int) and other == 0 else NotImplemented
+        return self + other
 
     def check_finite(self):
         """An error where the sums have overflowed."""

@@ -1,0 +1,387 @@
+"""`solver="fourier"` of the G-RLS learners: from the user's arrays to sums, and back to f.
+
+The mathematics is in `kernelbook.solvers.fourier` and the files it names; streams of chunks are in
+`_grls_stream`, Dask collections in `kernelbook.distributed`.  All of them do the same four things:
+
+1. fix the box, the features and the grid (`_begin`);
+2. sum the statistics of the samples, chunk by chunk (`_sums`);
+3. solve, once (`_finish`);
+4. evaluate f = Fourier sum + Pλ, chunk by chunk.
+"""
+
+import warnings
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from numbers import Integral, Real
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import is_classifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+from tqdm import tqdm
+
+from kernelbook.certificates import Certificate
+from kernelbook.distributed import fit_collection, is_collection, map_rows
+from kernelbook.estimators._grls_checks import check_number
+from kernelbook.features import as_features, evaluate
+from kernelbook.kernels import as_kernel
+from kernelbook.solvers import fourier
+from kernelbook.solvers.fourier_grid import design, spectrum
+from kernelbook.solvers.fourier_statistics import (
+    Frame,
+    Statistics,
+    chunk_rows,
+    frame,
+    slices,
+    statistics,
+)
+
+__all__ = ["FourierLearner", "two_axes"]
+
+EXACT_BELOW = 20_000
+"""Samples below which "auto" is exact."""
+
+_WORTH = 2**18  # Fourier modes above which "auto" does not choose the Fourier solver
+_MOST_COLUMNS = 3
+_PILOT = 2000
+_VARIANCE = 1e-8  # accuracy of the variance, in units of scale_·κ(0)
+_NUMBERS = 2**23  # of a block of basis functions at points
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What a Fourier fit keeps: the frame, the sums of the data, and the Fourier coefficients."""
+
+    frame: Frame
+    statistics: Statistics
+    coefficients: np.ndarray
+    columns: tuple
+
+
+class FourierLearner:
+    """Mixed into a G-RLS learner before its base class."""
+
+    _fourier = None
+
+    # ------------------------------------------------------------------------------ fitting
+
+    def _by_fourier(self, X):
+        """Whether `fit` is to go this way; for "auto", whether it wins."""
+        if is_collection(X):
+            if self.solver not in ("auto", "fourier"):
+                raise TypeError(
+                    f"solver={self.solver!r} needs arrays in memory; Dask collections are for "
+                    "solver='fourier' (or 'auto')."
+                )
+            return True
+        return self.solver == "fourier" or (self.solver == "auto" and self._fourier_wins(X))
+
+    def _fourier_wins(self, X):
+        shape = getattr(X, "shape", ())
+        if len(shape) != 2 or shape[0] < EXACT_BELOW or not 1 <= shape[1] <= _MOST_COLUMNS:
+            return False
+        if not isinstance(self.reg, Real) or not self.reg > 0:
+            return False
+        if self._precomputed or sparse.issparse(X) or find_spec("finufft") is None:
+            return False
+        try:
+            check_number("reg", self.reg)
+            check_number("tol", self.tol)
+            values = np.asarray(X, dtype=np.float64)
+            low, high = values.min(axis=0), values.max(axis=0)
+            kernel = as_kernel(self.kernel, shape[1])
+            spectrum(kernel, shape[1])
+            eps = self._accuracy(kernel, shape[1])
+            grid = design(kernel, low, high, eps, _WORTH)
+        except (TypeError, ValueError):  # what is wrong with them, the fit will say
+            return False
+        return grid.error <= 1.01 * eps * grid.peak
+
+    def _accuracy(self, kernel, d):
+        """The relative accuracy of the kernel that `tol` asks for."""
+        return fourier.accuracy(self.tol, self.reg, float(kernel.diag(np.zeros((1, d)))[0]))
+
+    def _fit_fourier(self, X, y, sample_weight, P):
+        """`fit` for arrays in memory; Dask collections go on to `kernelbook.distributed`."""
+        if P is not None or self._precomputed:
+            raise ValueError(
+                f"solver={self.solver!r} needs the points themselves: it takes neither "
+                "kernel='precomputed' nor P."
+            )
+        if is_collection(X):
+            with self._fresh():
+                fit_collection(self, X, y, sample_weight)
+            return self._warned()
+        with self._fresh():
+            given, X, y, w = self._checked(X, y, sample_weight)
+            if is_classifier(self):
+                self._learn_classes(y)
+            self._begin_kernel(X.shape[1])
+            Y = self._columns_of(y)
+            low, high = self._box() or (X.min(axis=0), X.max(axis=0))
+            step = max(1, len(X) // _PILOT)
+            pilot = given.iloc[::step] if hasattr(given, "iloc") else given[::step]
+            self.features_ = as_features(self.features).fit(given, y)
+            start = self._begin(low, high, pilot, two_axes(Y)[::step], w[::step])
+            with self._bar(len(X)) as bar:
+                sums = self._sums(start, given, X, two_axes(Y), w, bar)
+            self._finish(start, sums, Y.shape[1:])
+        return self._warned()
+
+    def _checked(self, X, y, sample_weight, reset=True, absent=False):
+        """The rows as given (a frame for the features) and as numbers, y and the weights.
+
+        `absent` says whether all weights may be zero: of a chunk yes, of a sample no.
+        """
+        if sparse.issparse(X):
+            raise TypeError("solver='fourier' needs dense rows: pass X.toarray().")
+        given, numeric = X, {} if is_classifier(self) else {"multi_output": True, "y_numeric": True}
+        if reset:
+            X, y = self._rows(X, y, **numeric)
+        else:
+            X, y = self._same_rows(X, y, numeric)
+        some = not absent or sample_weight is None or np.any(np.asarray(sample_weight) != 0)
+        w = self._weights_of(X, sample_weight) if some else np.zeros(len(X))
+        if X.shape[1] > _MOST_COLUMNS:
+            raise ValueError(
+                f"solver='fourier' is for one to three columns, and X has {X.shape[1]}: the number "
+                "of Fourier functions grows like a power of them.  Use solver='nystrom' or 'cg'."
+            )
+        given = given if hasattr(given, "iloc") else X
+        kept = w > 0
+        if not kept.all():  # a row of weight zero is absent: from the box, too
+            X, y, w = X[kept], y[kept], w[kept]
+            given = given.iloc[np.flatnonzero(kept)] if hasattr(given, "iloc") else X
+        return given, X, y, w
+
+    def _same_rows(self, X, y, numeric):
+        return validate_data(self, X, y, reset=False, dtype=np.float64, **numeric)
+
+    def _learn_classes(self, y):
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        if self.classes_.size < 2:
+            raise ValueError(
+                f"y has one class only, {self.classes_.tolist()}; a classifier needs at least two "
+                "classes with positive weight."
+            )
+
+    def _columns_of(self, y):
+        """y as targets: numbers, or ±1 for the classes, one column for two of them."""
+        if not is_classifier(self):
+            return np.asarray(y, dtype=np.float64)
+        y = np.asarray(y)
+        index = np.searchsorted(self.classes_, y).clip(max=self.classes_.size - 1)
+        unknown = self.classes_[index] != y
+        if unknown.any():
+            raise ValueError(
+                f"y has the label {y[unknown].tolist()[0]!r}, which is none of the classes "
+                f"{self.classes_.tolist()}: name all of them in classes=..."
+            )
+        if self.classes_.size == 2:
+            return 2.0 * index - 1.0
+        return np.where(index[:, None] == np.arange(self.classes_.size), 1.0, -1.0)
+
+    def _box(self):
+        """`bounds` as two arrays, or None."""
+        if self.bounds is None:
+            return None
+        try:
+            bounds = np.asarray(self.bounds, dtype=np.float64)
+        except (TypeError, ValueError):
+            bounds = np.empty(0)
+        wide = f"; X has {self.n_features_in_} columns" if hasattr(self, "n_features_in_") else ""
+        d = getattr(self, "n_features_in_", len(bounds))
+        if bounds.shape != (d, 2) or not np.isfinite(bounds).all():
+            raise ValueError(
+                f"bounds={self.bounds!r} must be a pair (low, high) of finite numbers for each "
+                f"column{wide}."
+            )
+        if (bounds[:, 0] > bounds[:, 1]).any():
+            raise ValueError(f"bounds={self.bounds!r}: low must not exceed high.")
+        return bounds[:, 0], bounds[:, 1]
+
+    def _begin_kernel(self, d):
+        check_number("reg", self.reg)
+        check_number("tol", self.tol)
+        steps = self.max_iter
+        if not isinstance(steps, Integral) or isinstance(steps, bool) or steps < 1:
+            raise ValueError(f"max_iter must be an integer ≥ 1, not {steps!r}.")
+        self.kernel_ = as_kernel(self.kernel, d).copy()
+        spectrum(self.kernel_, d)
+
+    def _begin(self, low, high, pilot, Y, w):
+        """The frame: grid and features' basis, from a pilot sample; `kernel_`, `features_` are."""
+        P = evaluate(self.features_, pilot)
+        self._n_free = P.shape[1]
+        eps = self._accuracy(self.kernel_, len(low))
+        return frame(design(self.kernel_, low, high, eps), P, Y, w, eps)
+
+    def _sums(self, start, given, X, Y, w, bar=None):
+        """The statistics of a chunk of any size; an error if it leaves the box."""
+        outside = start.grid.outside(X)
+        if outside.any():
+            row = int(np.flatnonzero(outside)[0])
+            box = np.c_[start.grid.low, start.grid.high].tolist()
+            raise ValueError(
+                f"row {row} of the chunk, {X[row].tolist()}, is outside the box {box}: all samples "
+                "must be inside.  Give bounds that hold them all, and fit again."
+            )
+        total = 0
+        for rows in slices(len(X), chunk_rows(start.grid)):
+            part = given.iloc[rows] if hasattr(given, "iloc") else given[rows]
+            P = self._features_at(part)
+            total = total + statistics(start, X[rows], Y[rows], w[rows], P)
+            if bar is not None:
+                bar.update(rows.stop - rows.start)
+        return total
+
+    def _finish(self, start, sums, columns):
+        """Solve and keep the fitted attributes, all or none."""
+        if not isinstance(sums, Statistics):
+            raise ValueError(
+                "sample_weight is zero for every sample; at least one must be positive."
+            )
+        l = len(sums.PP)
+        if l > max(sums.m, sums.total):
+            raise ValueError(
+                f"{l} free features on {sums.m} samples: more features than samples interpolate "
+                "any y.  Take fewer features, or more samples."
+            )
+        system = fourier.System(start, sums, self.reg)
+        with self._percent() as progress:
+            solution = system.solve(self.tol, progress, self.max_iter)
+        doubts = []
+        if system.doubtful:
+            doubts.append(
+                f"the {l} free features are dependent on the sample only to rounding; {system.rank}"
+                " directions were kept.  Scale the features (Polynomials(scaled=True), "
+                "StandardScaler), or take fewer of them."
+            )
+        free = sums.total - system.rank
+        scale = solution.energy / (free if free > 0 else np.nan)
+        self._doubts, self._kernel_share = doubts, solution.kernel_part
+        self._fourier = Fit(start, sums, solution.coefficients, columns)
+        self._dense, self._reg = False, float(self.reg)
+        self.coef_ = solution.lam.reshape(-1, *columns)
+        self.rank_ = system.rank
+        self.scale_ = scale.reshape(columns) if columns else float(scale[0])
+        self.n_iter_ = max(1, solution.n_iter)
+        self.n_modes_ = 2 * len(start.grid.D) - 1
+        self.kernel_error_ = float(system.kernel_error())
+        self.certificate_ = Certificate.joint(solution.certificates)
+
+    def _warned(self):
+        if self._fourier is None:
+            return super()._warned()
+        for doubt in self.__dict__.pop("_doubts"):
+            warnings.warn(doubt, UserWarning, stacklevel=3)
+        kkt = self.certificate_.kkt
+        if not kkt <= self.tol:
+            share = self._kernel_share
+            remedy = (
+                f"{share:.1e} of it because the kernel is exact to {self.kernel_error_:.1e} with "
+                f"{self.n_modes_} Fourier functions (a bound, often pessimistic).  A larger reg or "
+                "tol, a smoother or wider kernel, or an exact solver help."
+                if share > kkt / 2
+                else f"after {self.n_iter_} steps of conjugate gradients.  A larger max_iter, reg "
+                "or tol help."
+            )
+            warnings.warn(
+                f"solver='fourier' did not reach tol={self.tol}: kkt={kkt:.1e}, {remedy}",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return self
+
+    # --------------------------------------------------------------------------- progress
+
+    @contextmanager
+    def _bar(self, total=None, unit=" rows"):
+        if not self.verbose:
+            yield None
+            return
+        with tqdm(total=total, unit=unit, unit_scale=True, desc="statistics") as bar:
+            yield bar
+
+    @contextmanager
+    def _percent(self):
+        """A bar for conjugate gradients: what part of the decades down to the tolerance is done."""
+        if not self.verbose:
+            yield None
+            return
+        form = "{l_bar}{bar}| {elapsed}<{remaining}"
+        with tqdm(total=100.0, desc="solve", bar_format=form) as bar:
+            first = []
+
+            def progress(ratio):
+                first.append(max(ratio, 1.0 + 1e-9))
+                done = 1.0 - np.log(max(ratio, 1.0)) / np.log(max(first[0], ratio, 1.0 + 1e-9))
+                bar.update(max(100.0 * done - bar.n, 0.0))
+
+            yield progress
+
+    # --------------------------------------------------------------------------- evaluation
+
+    def _values(self, X, P=None):
+        if self._fourier is None:
+            return super()._values(X, P)
+        check_is_fitted(self, "coef_")
+        if P is not None:
+            raise ValueError("P is taken only by learners that were fitted with P=...")
+        if is_collection(X):
+            return map_rows(self, X)
+        given, X = X, self._rows(X)
+        given = given if hasattr(given, "iloc") else X
+        fit = self._fourier
+        out = np.empty((len(X), len(fit.coefficients)))
+        for rows in slices(len(X), chunk_rows(fit.frame.grid)):
+            part = given.iloc[rows] if hasattr(given, "iloc") else given[rows]
+            free = self._features_at(part) @ two_axes(self.coef_)
+            kernel = fourier.values(fit.frame.grid, fit.coefficients, X[rows], fit.frame.eps)
+            out[rows] = kernel + free
+        return out.reshape(len(X), *fit.columns)
+
+    def _std(self, X, P, diag):
+        if self._fourier is None:
+            return super()._std(X, P, diag)
+        if P is not None or diag is not None:
+            raise ValueError("P and diag are taken only with kernel='precomputed'.")
+        if np.isnan(self.scale_).any():
+            raise ValueError(
+                "return_std needs scale_ = yᵀGy/(W − rank P), but the observations (the sum of "
+                f"the weights) do not exceed rank P = {self.rank_}."
+            )
+        if is_collection(X):
+            raise TypeError("return_std needs an array in memory; pass X.compute(), or part of X.")
+        given, X = X, self._rows(X)
+        P = self._features_at(given if hasattr(given, "iloc") else X)
+        fit = self._fourier
+        system = fourier.System(fit.frame, fit.statistics, self._reg)
+        variance, error = np.empty((2, len(X)))
+        for rows in slices(len(X), max(1, min(512, _NUMBERS // self.n_modes_))):
+            variance[rows], error[rows] = system.variance(X[rows], P[rows], _VARIANCE)
+        if error.max(initial=0.0) > 2 * _VARIANCE * fit.frame.grid.peak:
+            warnings.warn(
+                f"the variance is exact only to {error.max():.1e}·scale_: conjugate gradients did "
+                "not converge.  A larger reg helps.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return np.multiply.outer(np.sqrt(variance), np.sqrt(self.scale_))
+
+    @property
+    def coef_cov_(self):
+        if self._fourier is None:
+            return super().coef_cov_
+        check_is_fitted(self, "coef_")
+        system = fourier.System(self._fourier.frame, self._fourier.statistics, self._reg)
+        return np.multiply.outer(self.scale_, system.coef_covariance())
+
+
+def two_axes(Y):
+    """A column for a vector."""
+    return Y[:, None] if Y.ndim == 1 else Y

@@ -1,0 +1,362 @@
+"""solver="fourier" of the G-RLS learners: the exact answer, in memory and in chunks."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, StandardScaler
+
+from kernelbook import (
+    Gaussian,
+    GRLSClassifier,
+    GRLSRegressor,
+    GRLSRegressorCV,
+    Matern,
+    Polynomials,
+    ThinPlate,
+)
+from kernelbook.estimators import _grls_fourier
+from kernelbook.solvers.fourier_grid import NoSpectrum, TooManyModes
+
+RNG = np.random.default_rng(0)
+M = 600
+X = RNG.uniform(size=(M, 2)) * [2.0, 0.5] + [10.0, -3.0]
+Y = np.sin(4 * X[:, 0]) + 3 * X[:, 1] + 50 + 0.1 * RNG.normal(size=M)
+W = RNG.uniform(0.5, 2.0, size=M)
+LABELS = np.array(["a", "b", "c"])[np.digitize(np.sin(4 * X[:, 0]), [-0.4, 0.4])]
+Z = X[:80] + RNG.normal(size=(80, 2)) * RNG.choice([0.1, 1.0, 30.0], (80, 1))
+BOUNDS = [(9.5, 12.5), (-3.0, -2.0)]
+ARGUMENTS = {"kernel": Gaussian(0.4), "features": Polynomials(2), "reg": 1e-3}
+
+
+def regressor(**changes):
+    return GRLSRegressor(**ARGUMENTS | {"solver": "fourier", "tol": 1e-7} | changes)
+
+
+def classifier(**changes):
+    return GRLSClassifier(**ARGUMENTS | {"solver": "fourier", "tol": 1e-7} | changes)
+
+
+def close(a, b, tol=1e-6):
+    """Equal at Z, where polynomials that are equal on the sample have grown apart."""
+    growth = 1 + np.sum(((Z - X.mean(axis=0)) / [1.0, 0.25]) ** 2, axis=1)
+    error = np.abs(a - b).reshape(len(Z), -1).max(axis=1)
+    assert (error / growth).max() < tol
+
+
+def chunks(*arrays, cuts=(100, 101, 400)):
+    return list(zip(*(np.split(a, cuts) for a in arrays), strict=True))
+
+
+@pytest.fixture(scope="module")
+def exact():
+    return GRLSRegressor(**ARGUMENTS).fit(X, Y, W)
+
+
+@pytest.fixture(scope="module")
+def ours():
+    return regressor().fit(X, Y, W)
+
+
+# ------------------------------------------------------------------------------- the answer
+
+
+def test_all_that_the_exact_learner_says(exact, ours):
+    f, std = ours.predict(Z, return_std=True)
+    expected, expected_std = exact.predict(Z, return_std=True)
+    close(f, expected)
+    np.testing.assert_allclose(std, expected_std, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(ours.coef_, exact.coef_, rtol=1e-5)
+    np.testing.assert_allclose(ours.coef_cov_, exact.coef_cov_, rtol=1e-4)
+    np.testing.assert_allclose(ours.scale_, exact.scale_, rtol=1e-7)
+    assert ours.rank_ == exact.rank_ == 6
+    np.testing.assert_allclose(ours.score(X, Y, W), exact.score(X, Y, W), rtol=1e-7)
+    certificate = ours.certificate_
+    assert certificate.dual <= exact.certificate_.primal * (1 + 1e-6)
+    assert certificate.kkt <= 1e-7
+    assert 0 < ours.kernel_error_ < 1e-9
+
+
+def test_several_outputs_and_shapes():
+    both = np.c_[Y, -2 * X[:, 0] ** 3]
+    ours, exact = regressor().fit(X, both, W), GRLSRegressor(**ARGUMENTS).fit(X, both, W)
+    close(ours.predict(Z), exact.predict(Z))
+    assert ours.coef_.shape == (6, 2)
+    assert ours.coef_cov_.shape == (2, 6, 6)
+    assert ours.predict(Z[:3], return_std=True)[1].shape == (3, 2)
+    assert len(ours.certificate_.parts) == 2
+    column = regressor().fit(X, Y[:, None], W)
+    assert column.predict(Z).shape == (80, 1)
+
+
+def test_classes():
+    ours, exact = classifier().fit(X, LABELS, W), GRLSClassifier(**ARGUMENTS).fit(X, LABELS, W)
+    close(ours.decision_function(Z), exact.decision_function(Z))
+    np.testing.assert_array_equal(ours.predict(X), exact.predict(X))
+    two = LABELS == "a"
+    ours, exact = classifier().fit(X, two), GRLSClassifier(**ARGUMENTS).fit(X, two)
+    close(ours.decision_function(Z), exact.decision_function(Z))
+    with pytest.raises(ValueError, match="one class only"):
+        classifier().fit(X, np.ones(M))
+
+
+def test_one_and_three_columns_no_feature_float32_and_a_constant_column():
+    cube = np.c_[X, RNG.uniform(size=M)].astype(np.float32)
+    flat = np.c_[X[:, 0], np.full(M, 7.0)]
+    for points, kernel, reg in (
+        (X[:, :1], Matern(0.5, 2.5), 1e-2),
+        (cube, Gaussian(2.0), 1e-2),
+        (flat, Gaussian(0.5), 1e-2),
+    ):
+        a = GRLSRegressor(kernel, None, reg, "fourier", tol=1e-4).fit(points, Y - 50)
+        b = GRLSRegressor(kernel, None, reg).fit(points, Y - 50)
+        np.testing.assert_allclose(a.predict(points), b.predict(points), atol=1e-4)
+        assert a.coef_.shape == (0,)
+
+
+def test_rows_of_weight_zero_are_absent():
+    far, w = np.concatenate([X, [[1e6, 1e6]]]), np.append(W, 0.0)
+    a = regressor().fit(far, np.append(Y, 0.0), w)
+    close(a.predict(Z), regressor().fit(X, Y, W).predict(Z))
+
+
+def test_frames_clone_pickle_and_search(ours):
+    frame, at = pd.DataFrame(X, columns=["u", "v"]), pd.DataFrame(Z, columns=["u", "v"])
+    fitted = regressor().fit(frame, pd.Series(Y), W)
+    close(fitted.predict(at), ours.predict(Z))
+    again = pickle.loads(pickle.dumps(ours))
+    np.testing.assert_array_equal(again.predict(Z), ours.predict(Z))
+    assert clone(ours).solver == "fourier"
+    search = GridSearchCV(regressor(tol=1e-3), {"reg": [1e-3, 1e3]}, cv=2).fit(X, Y)
+    assert search.best_params_ == {"reg": 1e-3}
+
+
+def test_auto_is_exact_below_twenty_thousand_and_fourier_where_it_wins(monkeypatch):
+    assert _grls_fourier.EXACT_BELOW == 20_000
+    assert hasattr(GRLSRegressor(**ARGUMENTS).fit(X, Y), "dual_coef_")
+    monkeypatch.setattr(_grls_fourier, "EXACT_BELOW", 500)
+    ours = GRLSRegressor(**ARGUMENTS, tol=1e-7).fit(X, Y)
+    assert ours.n_modes_ > 100
+    exact = [
+        {"kernel": ThinPlate(), "features": Polynomials(1)},
+        {"kernel": Matern(0.1, 0.5)},  # would need too many functions
+        {"reg": 0.0, "kernel": Matern(1.0, 0.5)},
+        {"solver": "cholesky"},
+    ]
+    for changes in exact:
+        assert hasattr(GRLSRegressor(**ARGUMENTS | changes).fit(X, Y), "dual_coef_")
+    assert hasattr(GRLSRegressor(reg=1e-2).fit(np.c_[X, X], Y), "dual_coef_")
+
+
+def test_a_fit_after_a_fit_forgets(exact):
+    model = regressor().fit(X, Y, W)
+    model.set_params(solver="cholesky", tol=1e-8).fit(X, Y, W)
+    np.testing.assert_array_equal(model.predict(Z), exact.predict(Z))
+    assert not hasattr(model, "n_modes_")
+    model.set_params(solver="fourier", tol=1e-7).fit(X, Y, W)
+    assert not hasattr(model, "dual_coef_")
+
+
+# ------------------------------------------------------------------------- warnings, errors
+
+
+def test_what_is_not_reached_is_said():
+    with pytest.warns(ConvergenceWarning, match=r"kkt=.*because the kernel is exact to"):
+        GRLSRegressor(Matern(0.3, 0.5), reg=1e-3, solver="fourier").fit(X[:, :1], Y)
+    with pytest.warns(ConvergenceWarning, match="kernel is exact to"):
+        GRLSRegressor(Gaussian(0.5), reg=1e-14, solver="fourier").fit(X[:, :1], Y)
+    with pytest.warns(ConvergenceWarning, match="after 1 steps of conjugate gradients"):
+        regressor(max_iter=1, tol=1e-9).fit(X, Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        regressor().fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        (
+            {"kernel": ThinPlate(), "features": Polynomials(1)},
+            NoSpectrum,
+            "Fourier transform is known",
+        ),
+        ({"kernel": Gaussian(1e-5)}, TooManyModes, "wider or smoother kernel"),
+        ({"reg": 0.0}, ValueError, "reg=0.0 must be a positive.*cholesky"),
+        ({"kernel": "precomputed", "features": "constant"}, ValueError, "points themselves"),
+        ({"bounds": [(0, 1), (0, 1)]}, ValueError, r"row 0 .* outside the box .*bounds"),
+        ({"bounds": [(0, 1)]}, ValueError, r"bounds=\[\(0, 1\)\] must be a pair .*2 columns"),
+        ({"bounds": [(20, 0), (0, 1)]}, ValueError, "low must not exceed high"),
+        ({"bounds": "box"}, ValueError, "bounds='box'"),
+        ({"max_iter": 0}, ValueError, "max_iter"),
+        ({"tol": -1.0}, ValueError, "tol=-1.0"),
+        ({"features": lambda A: np.ones((len(A), 700))}, ValueError, "700 free features on 600"),
+    ],
+)
+def test_parameters_that_are_refused(changes, error, message):
+    model = regressor(**changes)
+    with pytest.raises(error, match=message):
+        model.fit(X, Y)
+    assert not [name for name in vars(model) if name.endswith("_")]
+
+
+def test_data_that_are_refused(ours):
+    for bad, message in (
+        (np.c_[X, X], "one to three columns, and X has 4.*nystrom"),
+        (np.where(X > 11.9, np.nan, X), "NaN"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            regressor().fit(bad, Y)
+    with pytest.raises(TypeError, match="dense rows"):
+        regressor().fit(sparse.csr_matrix(X), Y)
+    with pytest.raises(ValueError, match="overflow"):
+        regressor().fit(X, 1e200 * Y)
+    with pytest.raises(ValueError, match="NaN"):
+        ours.predict(np.full((1, 2), np.nan))
+    with pytest.raises(ValueError, match="P is taken only"):
+        ours.predict(Z, P=np.ones((80, 6)))
+
+
+def test_periodic_images_are_not_data(ours, exact):
+    period = ours._fourier.frame.grid.period
+    at = X[:5] + period * [[1, 0], [0, 1], [-1, 1], [3, 0], [1000, 0]]
+    np.testing.assert_allclose(ours.predict(at), exact.predict(at), rtol=1e-6)
+    free = exact.features_.transform(at) @ exact.coef_
+    np.testing.assert_allclose(ours.predict(at), free, rtol=1e-6)
+
+
+# ------------------------------------------------------------------------------- in chunks
+
+
+def test_chunks_give_what_one_fit_gives(ours):
+    model = regressor(bounds=BOUNDS)
+    for chunk in chunks(X, Y, W):
+        assert model.partial_fit(*chunk) is model
+    close(model.predict(Z), ours.predict(Z))
+    np.testing.assert_allclose(model.scale_, ours.scale_, rtol=1e-7)
+    for stream in (
+        chunks(X, Y, W),  # no bounds: found in a first pass
+        chunks(X, Y, W)[::-1],
+    ):
+        again = regressor().fit_chunks(stream)
+        close(again.predict(Z), ours.predict(Z))
+    frames = [(pd.DataFrame(a, columns=["u", "v"]), b, w) for a, b, w in chunks(X, Y, W)]
+    again = regressor(bounds=BOUNDS).fit_chunks(chunk for chunk in frames)
+    at = pd.DataFrame(Z, columns=["u", "v"])
+    close(again.predict(at), ours.predict(Z))
+
+
+def test_a_fit_can_be_continued():
+    model = regressor(bounds=BOUNDS).fit(X[:300], Y[:300])
+    model.partial_fit(X[300:], Y[300:])
+    close(model.predict(Z), regressor().fit(X, Y).predict(Z))
+
+
+def test_a_chunk_of_absent_rows_changes_nothing(ours):
+    model = regressor(bounds=BOUNDS).fit(X, Y, W)
+    model.partial_fit(X[:5] + 99.0, Y[:5], np.zeros(5))
+    close(model.predict(Z), ours.predict(Z))
+
+
+def test_classes_in_chunks():
+    expected = classifier().fit(X, LABELS).decision_function(Z)
+    model = classifier(bounds=BOUNDS)
+    by_class = np.argsort(LABELS, kind="stable")
+    for k, (a, b) in enumerate(chunks(X[by_class], LABELS[by_class])):
+        model.partial_fit(a, b, classes=None if k else ["c", "a", "b"])
+    close(model.decision_function(Z), expected)
+    again = classifier().fit_chunks(chunks(X, LABELS))
+    close(again.decision_function(Z), expected)
+    with pytest.raises(ValueError, match=r"label 'd', which is none of the classes"):
+        model.partial_fit(X[:2], ["a", "d"])
+    with pytest.raises(ValueError, match="not those of the chunks before"):
+        model.partial_fit(X[:2], ["a", "b"], classes=["a", "b"])
+    with pytest.raises(ValueError, match="needs classes"):
+        classifier(bounds=BOUNDS).partial_fit(X, LABELS)
+    with pytest.raises(ValueError, match="classes must be given for chunks that can be read only"):
+        classifier(bounds=BOUNDS).fit_chunks(iter(chunks(X, LABELS)))
+
+
+@pytest.mark.parametrize(
+    ("chunk", "message"),
+    [
+        ((np.where(X > 11.9, np.nan, X), Y), "NaN"),
+        ((X, np.where(Y > Y.mean(), np.inf, Y)), "infinity"),
+        ((X[:, :1], Y), "X has 1 features, but GRLSRegressor is expecting 2"),
+        ((X + 5.0, Y), r"row 0 .*outside the box .*Give bounds"),
+        ((X, np.c_[Y, Y]), "same outputs"),
+        ((X, Y[:-1]), "inconsistent numbers"),
+        ((X, Y, -W), "Negative"),
+    ],
+)
+def test_a_bad_late_chunk_leaves_the_learner_as_it_was(chunk, message):
+    model = regressor(bounds=BOUNDS, tol=1e-3).partial_fit(X[:300], Y[:300])
+    before, state = model.predict(Z), dict(vars(model))
+    with pytest.raises(ValueError, match=message):
+        model.partial_fit(*chunk)
+    assert vars(model) == state
+    np.testing.assert_array_equal(model.predict(Z), before)
+    fresh = regressor(bounds=BOUNDS)
+    with pytest.raises(ValueError, match=message):
+        fresh.fit_chunks([(X, Y, W), chunk])
+    assert not [name for name in vars(fresh) if name.endswith("_")]
+
+
+def test_what_streams_refuse():
+    with pytest.raises(ValueError, match=r"needs bounds.*pair for each column"):
+        regressor().partial_fit(X, Y)
+    with pytest.raises(ValueError, match="bounds must be given for chunks that can be read only"):
+        regressor().fit_chunks(iter(chunks(X, Y)))
+    with pytest.raises(ValueError, match="chunks is empty"):
+        regressor(bounds=BOUNDS).fit_chunks([])
+    with pytest.raises(TypeError, match=r"a chunk must be \(X, y\)"):
+        regressor(bounds=BOUNDS).fit_chunks([X])
+    model = regressor(bounds=BOUNDS).partial_fit(X, Y)
+    with pytest.raises(ValueError, match="not the kernel of the chunks before"):
+        model.set_params(kernel=Gaussian(0.5)).partial_fit(X, Y)
+    with pytest.raises(ValueError, match="fitted by an exact solver"):
+        GRLSRegressor(**ARGUMENTS).fit(X, Y).set_params(solver="fourier").partial_fit(X, Y)
+    for other in (GRLSRegressor(), GRLSClassifier(solver="cg"), GRLSRegressorCV()):
+        assert not hasattr(other, "partial_fit")
+        assert not hasattr(other, "fit_chunks")
+    with pytest.raises(ValueError, match=r"learns from data.*FrozenEstimator"):
+        regressor(features=StandardScaler(), bounds=BOUNDS).partial_fit(X, Y)
+
+
+def test_features_that_were_fitted_before():
+    splines = make_pipeline(StandardScaler(), SplineTransformer(4, degree=2)).fit(X)
+    frozen = FrozenEstimator(splines)
+    model = regressor(features=frozen, bounds=BOUNDS, reg=1e-2).fit_chunks(chunks(X, Y))
+    exact = GRLSRegressor(Gaussian(0.4), frozen, 1e-2).fit(X, Y)
+    np.testing.assert_allclose(model.predict(X), exact.predict(X), atol=1e-5)
+    with pytest.raises(ValueError, match="FrozenEstimator"):
+        regressor(features=PolynomialFeatures(1), bounds=BOUNDS).partial_fit(X, Y)
+
+
+def test_interrupted_streams_are_usable(ours):
+    def interrupted():
+        yield from chunks(X, Y)[:2]
+        raise KeyboardInterrupt
+
+    model = regressor(bounds=BOUNDS)
+    with pytest.raises(KeyboardInterrupt, match="first 2 chunks, 101 rows; partial_fit"):
+        model.fit_chunks(interrupted())
+    for chunk in chunks(X, Y)[2:]:
+        model.partial_fit(*chunk)
+    close(model.predict(Z), regressor().fit(X, Y).predict(Z))
+
+
+def test_a_bar_with_the_remaining_time(capsys):
+    regressor(verbose=1, tol=1e-3).fit(X, Y)
+    shown = capsys.readouterr().err
+    assert "statistics: 100%" in shown
+    assert "solve: 100%" in shown
+    regressor(tol=1e-3).fit(X, Y)
+    assert capsys.readouterr().err == ""
