@@ -1,0 +1,173 @@
+"""The G-RLS learners on a Dask cluster of several processes."""
+
+import os
+import tempfile
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from sklearn.model_selection import GridSearchCV
+
+from kernelbook import Gaussian, GRLSClassifier, GRLSRegressor, Polynomials
+from kernelbook.cli import main
+from kernelbook.distributed import is_collection
+
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+distributed = pytest.importorskip("distributed")
+
+RNG = np.random.default_rng(0)
+M = 800
+X = RNG.uniform(size=(M, 2)) * [2.0, 0.5] + [10.0, -3.0]
+Y = np.sin(4 * X[:, 0]) + 50 + 0.1 * RNG.normal(size=M)
+W = RNG.uniform(0.5, 2.0, size=M)
+LABELS = np.digitize(np.sin(4 * X[:, 0]), [-0.4, 0.4])
+Z = X[:50] + 0.3 * RNG.normal(size=(50, 2))
+ARGUMENTS = {"kernel": Gaussian(0.5), "features": Polynomials(2), "reg": 1e-2, "tol": 1e-6}
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def alone():
+    """One process, no Dask."""
+    return GRLSRegressor(**ARGUMENTS, solver="fourier").fit(X, Y, W)
+
+
+def dask_arrays(*arrays, rows=150):
+    return [da.from_array(a, chunks=(rows, *a.shape[1:])) for a in arrays]
+
+
+def forbid_gathering(monkeypatch):
+    """A Dask collection that is turned into one array is an error."""
+
+    def refuse(self, *args, **kwargs):
+        raise AssertionError("a Dask collection was gathered")
+
+    monkeypatch.setattr(da.Array, "__array__", refuse)
+    monkeypatch.setattr(dd.DataFrame, "__array__", refuse)
+    monkeypatch.setattr(dd.Series, "__array__", refuse)
+
+
+def test_arrays_give_the_answer_of_one_process(client, alone, monkeypatch):
+    forbid_gathering(monkeypatch)
+    x, y, w = dask_arrays(X, Y, W)
+    ours = GRLSRegressor(**ARGUMENTS).fit(x.rechunk((150, 1)), y.rechunk(77), w)  # "auto"
+    np.testing.assert_allclose(ours.predict(Z), alone.predict(Z), rtol=1e-8)
+    np.testing.assert_allclose(ours.scale_, alone.scale_, rtol=1e-8)
+    assert ours.certificate_.kkt <= 1e-6
+    f = ours.predict(da.from_array(Z, chunks=(20, 1)))
+    assert is_collection(f)
+    assert f.chunks == ((20, 20, 10),)
+    np.testing.assert_allclose(f.compute(), alone.predict(Z), rtol=1e-8)
+    bounded = GRLSRegressor(**ARGUMENTS, solver="fourier", bounds=[(9, 13), (-4, -2)])
+    np.testing.assert_allclose(bounded.fit(x, y, w).predict(Z), alone.predict(Z), rtol=1e-6)
+    bounded.partial_fit(X[:10], Y[:10])  # and goes on, here
+
+
+def test_only_sums_travel(client):
+    """What comes back from the workers does not depend on how many samples there are."""
+    x, y = dask_arrays(np.tile(X, (30, 1)), np.tile(Y, 30), rows=4000)
+    ours = GRLSRegressor(**ARGUMENTS | {"reg": 1.0, "tol": 1e-3}).fit(x, y)
+    sums = ours._fourier.statistics
+    assert sums.m == 30 * M
+    size = sum(value.nbytes for value in vars(sums).values() if isinstance(value, np.ndarray))
+    assert size < x.nbytes / 2
+
+
+def test_frames_and_classes(client, monkeypatch):
+    frame = pd.DataFrame(X, columns=["u", "v"]).assign(label=LABELS, w=W)
+    table = dd.from_pandas(frame, npartitions=5)
+    alone = GRLSClassifier(**ARGUMENTS, solver="fourier").fit(frame[["u", "v"]], LABELS, W)
+    at = pd.DataFrame(Z, columns=["u", "v"])
+    forbid_gathering(monkeypatch)
+    ours = GRLSClassifier(**ARGUMENTS).fit(table[["u", "v"]], table["label"], table["w"])
+    np.testing.assert_array_equal(ours.classes_, [0, 1, 2])
+    np.testing.assert_allclose(ours.decision_function(at), alone.decision_function(at), atol=1e-7)
+    labels = ours.predict(dd.from_pandas(at, npartitions=3))
+    assert is_collection(labels)
+    np.testing.assert_array_equal(labels.compute(), alone.predict(at))
+    with pytest.raises(ValueError, match="feature names"):
+        ours.predict(at[["v", "u"]])
+
+
+class DiesOnce:
+    """Features on two workers, of which the first that is asked is killed by its first block."""
+
+    def __init__(self, marker):
+        self.marker, self.home = marker, os.getpid()
+
+    def __call__(self, rows):
+        if os.getpid() != self.home:
+            try:
+                self.marker.touch(exist_ok=False)
+            except FileExistsError:
+                pass
+            else:
+                os.kill(os.getpid(), 9)
+        return np.c_[np.ones(len(rows)), rows]
+
+
+def test_a_killed_worker_loses_nothing(client):
+    x, y, w = dask_arrays(X, Y, W)
+    with tempfile.TemporaryDirectory() as folder:
+        features = DiesOnce(Path(folder) / "killed")
+        ours = GRLSRegressor(**ARGUMENTS | {"features": features}).fit(x, y, w)
+        assert features.marker.exists()
+    alone = GRLSRegressor(**ARGUMENTS | {"features": Polynomials(1)}, solver="fourier")
+    np.testing.assert_allclose(ours.predict(Z), alone.fit(X, Y, W).predict(Z), rtol=1e-8)
+    assert ours._fourier.statistics.m == M
+
+
+def test_grid_search_through_joblib(client):
+    search = GridSearchCV(GRLSRegressor(**ARGUMENTS, solver="fourier"), {"reg": [1e-2, 1e4]}, cv=2)
+    with joblib.parallel_config("dask"):
+        search.fit(X, Y)
+    assert search.best_params_ == {"reg": 1e-2}
+
+
+def test_an_address_on_the_command_line(client, tmp_path):
+    address = client.scheduler.address
+    arguments = ["experiment", "abs", "--quick", "--output", str(tmp_path)]
+    done = CliRunner().invoke(main, [*arguments, "--scheduler", address])
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "abs.csv").exists()
+
+
+def test_what_is_refused(client):
+    x, y = dask_arrays(X, Y)
+    model = GRLSRegressor(**ARGUMENTS, solver="fourier")
+    with pytest.raises(TypeError, match="y is ndarray: make y one too"):
+        model.fit(x, Y)
+    with pytest.raises(TypeError, match=r"solver='cholesky' needs arrays in memory"):
+        GRLSRegressor(solver="cholesky").fit(x, y)
+    with pytest.raises(ValueError, match="same places"):
+        model.fit(dd.from_dask_array(x), y[:300])
+    late = X.copy()
+    late[-1, 0] = np.nan
+    bad = da.from_array(late, chunks=(150, 2))
+    for bounds in (None, [(9, 13), (-4, -2)]):
+        with pytest.raises(ValueError, match="NaN"):
+            model.set_params(bounds=bounds).fit(bad, y)
+        assert not hasattr(model, "coef_")
+    with pytest.raises(ValueError, match=r"outside the box .*Give bounds"):
+        model.set_params(bounds=[(9, 11.5), (-4, -2)]).fit(x, y)
+    with pytest.raises(ValueError, match="one to three columns, and X has 4"):
+        model.set_params(bounds=None).fit(da.concatenate([x, x], axis=1), y)
+    model.fit(x, y)
+    with pytest.raises(TypeError, match=r"score needs arrays in memory"):
+        model.score(x, y)
+    with pytest.raises(TypeError, match="return_std needs an array"):
+        model.predict(x, return_std=True)
