@@ -101,6 +101,17 @@ class CenteredBasis(Basis):
         return model.fit(X, sample_weight=sample_weight).cluster_centers_
 
     def _given(self):
+        if not sparse.issparse(self.centers) and np.ndim(self.centers) != 2:
+            what, shape = type(self).__name__, np.shape(self.centers)
+            hint = ""
+            if isinstance(self.centers, Integral):
+                hint = f"  For {self.centers} cluster centres: centers='kmeans', n_centers=…"
+            elif shape == ():
+                hint = f"  A width is not a centre: {what}(widths=…) or a kernel's width."
+            raise ValueError(
+                f"centers={self.centers!r} of {what} must be 'data', 'subset', 'kmeans', or an "
+                f"array with one centre a row, of shape (M, d), not {shape}.{hint}"
+            )
         return check_array(
             self.centers, accept_sparse="csr", dtype=np.float64, input_name="centers"
         )

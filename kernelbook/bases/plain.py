@@ -65,8 +65,7 @@ class FunctionBasis(Basis):
         if callable(self.functions):
             B = np.asarray(self.functions(X), dtype=np.float64)
         else:
-            columns = [np.asarray(f(X), dtype=np.float64).reshape(len(X)) for f in self.functions]
-            B = np.column_stack(columns)
+            B = np.column_stack([self._column(j, f, X) for j, f in enumerate(self.functions)])
         M = B.shape[-1] if self._gram is None else self.gram().shape[0]
         if B.shape != (len(X), M):
             raise ValueError(
@@ -77,6 +76,16 @@ class FunctionBasis(Basis):
             i, j = np.argwhere(~np.isfinite(B))[0]
             raise ValueError(f"function {j} is {B[i, j]} at sample {i}; it must be finite there.")
         return B
+
+    def _column(self, j, function, X):
+        values = np.asarray(function(X), dtype=np.float64)
+        if values.shape not in ((len(X),), (len(X), 1)):
+            raise ValueError(
+                f"functions[{j}]={function!r} returned shape {values.shape} for X of shape "
+                f"{X.shape}; it must give one number a row, shape ({len(X)},), as "
+                "lambda X: np.sin(X[:, 0]) does."
+            )
+        return values.reshape(len(X))
 
     def gram(self):
         if self._gram is None:

@@ -39,6 +39,10 @@ VISIBLE = 1e-3
 """Dropped basis functions larger than this at the samples, relative to x̂, are worth a warning."""
 
 
+BLURRED = 1e-5
+"""The same for rounding errors of the inner products, in units of the margin."""
+
+
 class PrimalSVMClassifier(ClassifierMixin, FreeFeatureEstimator):
     """Support vector machine over basis functions, with free features.
 
@@ -291,7 +295,7 @@ def blur(basis, coordinates, solutions):
 
 
 def warn_if_blurred(blur):
-    if blur > VISIBLE:
+    if blur > BLURRED:
         warnings.warn(
             f"rounding in the inner products of the basis may change f by {blur:.1e}, where the "
             "margin is 1, and the certificate cannot see it: the samples are far from the origin, "

@@ -52,7 +52,9 @@ class DCDResult:
     converged: bool
 
 
-def dual_coordinate_descent(X, P, y, lo, hi, delta, enough, max_iter=1000, rng=None) -> DCDResult:
+def dual_coordinate_descent(
+    X, P, y, lo, hi, delta, enough, max_iter=1000, rng=None, start=None, goal=1.0
+) -> DCDResult:
     """Minimize ½‖X̂ᵀβ‖² + ½Σδ_iβ_i² − yᵀβ subject to Pᵀβ = 0, lo ≤ β ≤ hi.
 
     Parameters
@@ -66,6 +68,11 @@ def dual_coordinate_descent(X, P, y, lo, hi, delta, enough, max_iter=1000, rng=N
         Sweeps over the sample.
     rng : numpy.random.Generator
         Draws the order of each sweep.
+    start : (w, λ, β), optional
+        Where to start, w = X̂ᵀβ; from zero by default.
+    goal : float
+        The first violation of the margin at which λ is updated and `enough` is asked; from a
+        start that is good to a digit or two, take less.
     """
     m, l = P.shape
     rng = np.random.default_rng(0) if rng is None else rng
@@ -73,10 +80,12 @@ def dual_coordinate_descent(X, P, y, lo, hi, delta, enough, max_iter=1000, rng=N
     rho = _penalty(size, P)
     squares = np.einsum("ij,ij->i", P, P)
     step = size + rho * squares
-    beta, w, lam = np.zeros(m), np.zeros(X.shape[1]), np.zeros(l)
+    w, lam, beta = np.zeros(X.shape[1]), np.zeros(l), np.zeros(m)
+    if start is not None:
+        w, lam, beta = (np.array(part, dtype=np.float64) for part in start)
     residual = np.full(l, np.inf)
 
-    order, upper, lower, goal = np.arange(m), np.inf, -np.inf, 1.0
+    order, upper, lower = np.arange(m), np.inf, -np.inf
     for n_iter in range(1, max_iter + 1):
         rng.shuffle(order)
         n, up, down = sweep(rows, P, y, lo, hi, delta, step, order, beta, w, lam, rho, upper, lower)

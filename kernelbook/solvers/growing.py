@@ -42,7 +42,7 @@ EXACT = 1e-11
 """The relative gap that the warm start aims for; a Newton step from there leaves only rounding."""
 GOOD = 1e-9
 """A larger relative gap makes the solver start again."""
-BOLD = 1e5
+BOLD = 1e2
 """The first penalty from a warm start."""
 
 

@@ -40,6 +40,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg, sparse
+from scipy.linalg import lapack
+
+from kernelbook._jit import jit
 
 __all__ = ["NewtonResult", "PiecewiseLoss", "finite_newton", "squared_hinge"]
 
@@ -81,7 +84,7 @@ class NewtonResult:
 
 
 def finite_newton(
-    X, P, y, loss, w=None, lam=None, offset=0.0, tau=0.0, max_iter=200, enough=None
+    X, P, y, loss, w=None, lam=None, offset=0.0, tau=0.0, max_iter=200, enough=None, rough=0.0
 ) -> NewtonResult:
     """Minimize ½‖w‖² + τ/2‖λ − λ₀‖² + Σ loss_i(y_i f_i), f = X w + P λ + offset.
 
@@ -98,6 +101,8 @@ def finite_newton(
         A proximal weight on λ; zero leaves λ free.
     enough : callable (w, λ, β, f) → bool, optional
         Asked after each step, with f = X w + P λ + offset, whether to stop early.
+    rough : float
+        Stop as soon as no entry of the gradient is larger; by default only rounding stops it.
     """
     l = P.shape[1]
     w = np.zeros(X.shape[1]) if w is None else w.copy()
@@ -111,6 +116,9 @@ def finite_newton(
         beta = y * np.clip(t, 0.0, loss.u)
         g_w, g_lam = w - X.T @ beta, tau * (lam - start) - P.T @ beta
         gradient = max(np.abs(g_w).max(initial=0.0), np.abs(g_lam).max(initial=0.0))
+        if gradient <= rough and n_iter > 1:
+            n_iter, done = n_iter - 1, True
+            break
         face = (t > 0) & (t < loss.u)
         try:
             d_w, d_lam = _direction(X, P, np.flatnonzero(face), loss.s, g_w, g_lam, tau)
@@ -122,13 +130,15 @@ def finite_newton(
             break
         last, step = gradient, 1.0
         if not settled:
-            dt = -loss.s * y * (X @ d_w + P @ d_lam)
+            df = X @ d_w + P @ d_lam
+            dt = -loss.s * y * df
             slope = w @ d_w + tau * ((lam - start) @ d_lam)
             curvature = d_w @ d_w + tau * (d_lam @ d_lam)
             step = line_search(slope, curvature, t, dt, loss)
         w += step * d_w
         lam += step * d_lam
-        f = X @ w + P @ lam + offset
+        # Updating f is cheaper than computing it, which is for the last digits.
+        f = X @ w + P @ lam + offset if settled or enough is not None else f + step * df
         t = loss.argument(y * f)
         if enough is not None and enough(w, lam, y * np.clip(t, 0.0, loss.u), f):
             done = True
@@ -140,39 +150,48 @@ def finite_newton(
 
 
 def line_search(slope, curvature, t, dt, loss) -> float:
-    """The zero of φ'(h) = slope + curvature·h + Σ clip(t + h·dt, 0, u)·dt/s, h ≥ 0, exactly.
+    """The zero of φ'(h) = slope + curvature·h + Σ clip(t + h·dt, 0, u)·dt/s, h ≥ 0, exactly."""
+    return zero_of_slope(slope, curvature, t, dt, loss.s, loss.u)
+
+
+@jit
+def zero_of_slope(slope, curvature, t, dt, s, u):
+    """As `line_search`.
 
     Each summand rises linearly while 0 < t + h·dt < u and is constant elsewhere.  So φ' is
     linear between breakpoints, and adding up the changes of its slope in sorted order finds it.
     """
-    moving = dt != 0
-    t, dt, s, u = t[moving], dt[moving], loss.s[moving], loss.u[moving]
-    weight = dt * dt / s
-    low, high = -t / dt, (u - t) / dt
-    enter, leave = np.minimum(low, high), np.maximum(low, high)
-    rises = (enter <= 0) & (leave > 0)
-    value = slope + np.sum(np.clip(t, 0.0, u) * dt / s)
-    rate = curvature + weight[rises].sum()
-    if value >= 0:
+    n = t.size
+    value, rate, at_one = slope, curvature, slope + curvature
+    for i in range(n):
+        if dt[i] != 0.0:
+            g = dt[i] / s[i]
+            value += g * min(max(t[i], 0.0), u[i])
+            at_one += g * min(max(t[i] + dt[i], 0.0), u[i])
+    if value >= 0.0:
         return 0.0
     # Mostly the zero is not beyond the full step, and few breakpoints are left to be sorted.
-    beyond = slope + curvature + np.sum(np.clip(t + dt, 0.0, u) * dt / s) < 0
-    far = np.inf if beyond else 1.0
-    late = (enter > 0) & (enter < far)
-    ends = (leave > 0) & (leave < far)
-    at = np.concatenate([enter[late], leave[ends]])
-    change = np.concatenate([weight[late], -weight[ends]])
-    order = np.argsort(at)
-    at, change = at[order], change[order]
-    rates = rate + np.concatenate([[0.0], np.cumsum(change)])
-    gains = np.concatenate([[0.0], np.cumsum(rates[:-1] * np.diff(at, prepend=0.0))])
-    k = int(np.searchsorted(gains, -value, side="left")) - 1
-    # On piece k the derivative starts at value + gains[k] < 0 and climbs with rates[k].
-    k = max(k, 0)
-    begin = at[k - 1] if k > 0 else 0.0
-    if rates[k] <= 0:
-        return float(at[k]) if k < at.size else float(begin)
-    return float(begin - (value + gains[k]) / rates[k])
+    far = np.inf if at_one < 0.0 else 1.0
+    at, change, k = np.empty(2 * n), np.empty(2 * n), 0
+    for i in range(n):
+        if dt[i] == 0.0:
+            continue
+        low, high, weight = -t[i] / dt[i], (u[i] - t[i]) / dt[i], dt[i] * dt[i] / s[i]
+        enter, leave = min(low, high), max(low, high)
+        if enter <= 0.0 < leave:
+            rate += weight
+        if 0.0 < enter < far:
+            at[k], change[k], k = enter, weight, k + 1
+        if 0.0 < leave < far:
+            at[k], change[k], k = leave, -weight, k + 1
+    begin = 0.0
+    for j in np.argsort(at[:k]):
+        if rate > 0.0 and value + rate * (at[j] - begin) >= 0.0:
+            break
+        value += rate * (at[j] - begin)
+        begin = at[j]
+        rate += change[j]
+    return begin - value / rate if rate > 0.0 else begin
 
 
 def _direction(X, P, F, s, g_w, g_lam, tau):
@@ -195,9 +214,8 @@ def _through_rows(X_F, P_F, root, g_w, g_lam, tau):
     N = N.toarray() if sparse.issparse(N) else N
     N *= root[:, None] * root
     N[np.diag_indices_from(N)] += 1.0
-    factor = linalg.cho_factor(N, lower=True, overwrite_a=True, check_finite=False)
     right = np.column_stack([P_F, root * (X_F @ g_w)])
-    solved = linalg.cho_solve(factor, right, check_finite=False)
+    solved = _definite_solve(N, right)
     NP, Ng = solved[:, :-1], solved[:, -1]
     d_lam = _pseudo_solve(P_F.T @ NP, tau, P_F.T @ Ng - g_lam)
     return -g_w - X_F.T @ (root * (NP @ d_lam - Ng)), d_lam
@@ -225,15 +243,26 @@ def _through_basis(X_F, P_F, root, g_w, g_lam, tau):
         A = rest.T @ rest + tail.T @ tail
     A[np.diag_indices_from(A)] += 1.0
     e = -(V.T @ g_lam) / sigma
-    factor = linalg.cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
-    d_w = linalg.cho_solve(factor, -g_w - Z @ e, check_finite=False)
+    d_w = _definite_solve(A, -g_w - Z @ e)
     return d_w, V @ ((e - Z.T @ d_w) / sigma)
+
+
+def _definite_solve(A, b):
+    """A⁻¹b for a positive definite A, which is overwritten; LAPACK without SciPy's formalities."""
+    if A.size == 0:
+        return b
+    _, x, info = lapack.dposv(A.T, b, lower=1, overwrite_a=1)  # Aᵀ is in the order of Fortran
+    if info:
+        raise linalg.LinAlgError("the Newton matrix is not positive definite, in rounding.")
+    return x
 
 
 def _pseudo_solve(A, tau, b, rtol=1e-13):
     """(A + τI)⁺ b for a symmetric positive semidefinite A of size ℓ."""
     if b.size == 0:
         return b
+    if b.size == 1:
+        return b / (A[0, 0] + tau) if A[0, 0] + tau > 0 else np.zeros(1)
     values, vectors = linalg.eigh(0.5 * (A + A.T), check_finite=False)
     values = np.where(values > rtol * values[-1], values, 0.0) + tau
     keep = values > 0

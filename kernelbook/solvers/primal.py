@@ -8,19 +8,22 @@ and stops them at `tol`.
 
 **A relay.**  Coordinate descent is quick to a digit or two and slow beyond.  Where a Newton step is
 affordable its answer is therefore only the start of `finite_newton` (squared hinge) or
-`by_multipliers` (hinge), which end at rounding error.
+`by_multipliers` (hinge), which end at rounding error.  Where it is not, they take over if the
+sweeps have not reached `tol`, and end there: a Newton matrix is as large as the active face or the
+basis, which may be small where the sample is not.
 """
 
 from functools import cache
 
 import numpy as np
+from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
 from kernelbook.solvers.dcd import dual_coordinate_descent
 from kernelbook.solvers.multipliers import by_multipliers
 from kernelbook.solvers.newton import finite_newton, squared_hinge
 from kernelbook.solvers.pegasos import pegasos
-from kernelbook.solvers.primal_problem import PrimalProblem, PrimalSolution
+from kernelbook.solvers.primal_problem import STIFF, PrimalProblem, PrimalSolution
 
 __all__ = ["LOSSES", "solve_primal"]
 
@@ -31,8 +34,8 @@ LOSSES = {
 }
 """The losses that each solver can minimize."""
 
-STIFF = 1e3
-"""Beyond this C, in units of 1/‖x̂‖², α = 2C(1 − yf) has lost too many digits in 1 − yf."""
+SWEEPS = 30
+"""So many sweeps of coordinate descent over dense rows; what is left then is for Newton."""
 
 SMALL = 1000
 """Up to this m, whether the features separate the sample is found out before anything else."""
@@ -87,6 +90,13 @@ class _Monitor:
         self.undecided = problem.y.size > SMALL
         self.separated = None
 
+    def judge(self, w, lam, beta):
+        """The relative gap; asked by `by_multipliers`."""
+        gap = self.problem.relative_gap(w, lam, beta)
+        if self.verbose:
+            print(f"relative gap {gap:.2e}")
+        return gap
+
     def enough(self, w, lam, beta, f):
         """Whether the gap at a repaired β is at most tol; asked by the solvers."""
         q = self.problem
@@ -107,16 +117,26 @@ class _Monitor:
 
 
 def _run_dcd(problem, monitor, max_iter, rng):
-    q = problem
+    q, tol = problem, monitor.tol
+    args = (q.X, q.P, q.y, q.lo, q.hi, q.delta)
+    sweeps = max_iter
     if q.affordable:
         # Sweeps beyond a digit or two would be wasted: Newton is about to take over.
-        monitor.tol, max_iter = max(monitor.tol, 1e-2), min(max_iter, 30)
-    args = (q.X, q.P, q.y, q.lo, q.hi, q.delta)
-    r = dual_coordinate_descent(*args, monitor.enough, max_iter, rng)
+        monitor.tol = max(tol, 1e-2)
+    if q.affordable or not sparse.issparse(q.X):
+        sweeps = min(max_iter, SWEEPS)
+    r = dual_coordinate_descent(*args, monitor.enough, sweeps, rng)
     start = r.w, r.lam, r.beta
-    if monitor.separated is not None or not q.affordable:
+    if monitor.separated is not None or (r.converged and not q.affordable):
         return *start, r.n_iter
-    return *_best(q, start, _endings(q, r.w, r.lam, q.y * r.beta)), r.n_iter
+    # The aim: rounding errors where a Newton step is cheap, else what was asked for.
+    asked = () if q.affordable else (monitor, 0.5 * tol, max_iter)
+    best = _best(q, start, _endings(q, r.w, r.lam, q.y * r.beta, *asked))
+    if q.affordable or sweeps == max_iter or q.relative_gap(*best) <= tol:
+        return *best, r.n_iter
+    again = (q.X.T @ best[2], *best[1:])
+    r = dual_coordinate_descent(*args, monitor.enough, max_iter - sweeps, rng, again, goal=0.1)
+    return *_best(q, best, [(r.w, r.lam, r.beta)]), sweeps + r.n_iter
 
 
 def _run_newton(problem, monitor, max_iter, rng):
@@ -139,16 +159,24 @@ def _run_pegasos(problem, monitor, max_iter, rng):
 _RUN = {"dcd": _run_dcd, "newton": _run_newton, "pegasos": _run_pegasos}
 
 
-def _endings(q, w, lam, alpha):
-    """Solutions to rounding error, from a start that is good to a digit or two."""
+def _endings(q, w, lam, alpha, monitor=None, aim=None, max_iter=None):
+    """Better solutions from a start that is good to a digit or two: (w, λ, β) of each.
+
+    To rounding error; or, watched by the monitor, to a relative gap of `aim` in `max_iter` steps.
+    """
+    asked, until = {}, {"judge": q.relative_gap}
+    if monitor is not None:
+        asked = {"enough": monitor.enough, "max_iter": max_iter}
+        until = {"judge": monitor.judge, "enough": aim, "max_newton": max_iter}
     if q.squared:
-        yield finite_newton(q.X, q.P, q.y, squared_hinge(q.u), w, lam)
-    if not q.squared or q.u.max() > STIFF:
-        yield by_multipliers(q.X, q.P, q.y, q.top, q.delta, w, lam, alpha, judge=q.relative_gap)
+        r = finite_newton(q.X, q.P, q.y, squared_hinge(q.u), w, lam, **asked)
+        yield r.w, r.lam, q.y * r.alpha
+    if not q.squared or (monitor is None and q.u.max() > STIFF):
+        r = by_multipliers(q.X, q.P, q.y, q.top, q.delta, w, lam, alpha, **until)
+        yield r.w, r.lam, q.y * r.alpha
 
 
-def _best(q, start, endings):
+def _best(q, start, ends):
     """The candidate (w, λ, β) of least gap."""
-    ends = [(end.w, end.lam, q.y * end.alpha) for end in endings]
-    gaps = [q.relative_gap(*candidate) for candidate in (start, *ends)]
-    return (start, *ends)[int(np.argmin(gaps))]
+    candidates = (start, *ends)
+    return candidates[int(np.argmin([q.relative_gap(*candidate) for candidate in candidates]))]

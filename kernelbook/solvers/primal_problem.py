@@ -33,10 +33,13 @@ from kernelbook.solvers.rows import row_squares
 from kernelbook.solvers.svm_certificate import constraint_residual, repair, violation
 from kernelbook.solvers.svm_multipliers import choose_multipliers, separate
 
-__all__ = ["PrimalProblem", "PrimalSolution"]
+__all__ = ["STIFF", "PrimalProblem", "PrimalSolution"]
 
 AFFORDABLE = 4e9
 """Up to this many operations a Newton step is worth it: m·min(m, M)²."""
+
+STIFF = 1e3
+"""Beyond this C, in units of 1/‖x̂‖², α = 2C(1 − yf) has lost too many digits in 1 − yf."""
 
 EPS = np.finfo(float).eps
 
@@ -112,7 +115,7 @@ class PrimalProblem:
         fixed = self.feasible(beta)
         if not self.affordable or sparse.issparse(self.X):
             return fixed
-        if norm(self.X.T @ fixed - w) <= 1e-12 * norm(w):
+        if self.u.max() <= STIFF or norm(self.X.T @ fixed - w) <= 1e-12 * norm(w):
             return fixed
         size = np.abs(beta)
         free = np.flatnonzero((size > 0) & (size < self.top))
@@ -171,12 +174,15 @@ class PrimalProblem:
         return self._in_units(np.zeros(M), coef, np.zeros(m), np.zeros(m), 1)
 
     def _in_units(self, w, coef, beta, h, n_iter):
-        f = h + self.features @ coef
+        f, v = h + self.features @ coef, self.X.T @ beta
+        # Two conditions, both in units of f: every margin fits its α, and w = X̂ᵀβ.
+        margins = violation(beta, self.y - f - self.delta * beta, self.lo, self.hi)
+        apart = float(np.abs(h - self.X @ v).max(initial=0.0))
         certificate = Certificate(
             primal=self.unit * float(self.primal(w, f)),
-            dual=self.unit * float(self.dual(beta)),
+            dual=self.unit * float(self.dual(beta, v)),
             constraint=constraint_residual(self.features, beta),
-            kkt=violation(beta, self.y - f - self.delta * beta, self.lo, self.hi),
+            kkt=max(margins, apart),
         )
         if certificate.gap < 0:  # β is feasible: rounding, and as large as this at least
             certificate = replace(certificate, gap=-certificate.gap)
