@@ -61,7 +61,7 @@ def cases(quick):
 
 def ours(X, P, y, C, loss):
     model = PrimalSVMClassifier(
-        LinearBasis(), lambda _: P, C=C, loss=loss, tol=1e-3, random_state=0
+        LinearBasis(), lambda _: P, C=C, loss=loss, tol=1e-4, random_state=0
     )
     model.fit(X, y)
     return "ours", model.basis_coef_[0], model.coef_[0]

@@ -130,8 +130,8 @@ def _run_dcd(problem, monitor, max_iter, rng):
     if monitor.separated is not None or (r.converged and not q.affordable):
         return *start, r.n_iter
     # The aim: rounding errors where a Newton step is cheap, else what was asked for.
-    asked = () if q.affordable else (monitor, 0.5 * tol, max_iter)
-    best = _best(q, start, _endings(q, r.w, r.lam, q.y * r.beta, *asked))
+    asked = () if q.affordable else (0.5 * tol, max_iter)
+    best = _best(q, start, _endings(q, monitor, (r.w, r.lam, q.y * r.beta), *asked))
     if q.affordable or sweeps == max_iter or q.relative_gap(*best) <= tol:
         return *best, r.n_iter
     again = (q.X.T @ best[2], *best[1:])
@@ -147,7 +147,7 @@ def _run_newton(problem, monitor, max_iter, rng):
     start = r.w, r.lam, q.y * r.alpha
     if not q.affordable or q.u.max() <= STIFF:
         return *start, r.n_iter
-    return *_best(q, start, _endings(q, None, None, None)), r.n_iter
+    return *_best(q, start, _endings(q, monitor, (None, None, None))), r.n_iter
 
 
 def _run_pegasos(problem, monitor, max_iter, rng):
@@ -159,19 +159,20 @@ def _run_pegasos(problem, monitor, max_iter, rng):
 _RUN = {"dcd": _run_dcd, "newton": _run_newton, "pegasos": _run_pegasos}
 
 
-def _endings(q, w, lam, alpha, monitor=None, aim=None, max_iter=None):
-    """Better solutions from a start that is good to a digit or two: (w, λ, β) of each.
+def _endings(q, monitor, start, aim=None, max_iter=None):
+    """Better solutions from a start (w, λ, α) that is good to a digit or two: (w, λ, β) of each.
 
-    To rounding error; or, watched by the monitor, to a relative gap of `aim` in `max_iter` steps.
+    To rounding error; or to a relative gap of `aim`, in at most `max_iter` steps.
     """
-    asked, until = {}, {"judge": q.relative_gap}
-    if monitor is not None:
-        asked = {"enough": monitor.enough, "max_iter": max_iter}
-        until = {"judge": monitor.judge, "enough": aim, "max_newton": max_iter}
+    w, lam, alpha = start
+    watched, until = {}, {"judge": monitor.judge}
+    if aim is not None:
+        watched = {"enough": monitor.enough, "max_iter": max_iter}
+        until |= {"enough": aim, "max_newton": max_iter}
     if q.squared:
-        r = finite_newton(q.X, q.P, q.y, squared_hinge(q.u), w, lam, **asked)
+        r = finite_newton(q.X, q.P, q.y, squared_hinge(q.u), w, lam, **watched)
         yield r.w, r.lam, q.y * r.alpha
-    if not q.squared or (monitor is None and q.u.max() > STIFF):
+    if not q.squared or (aim is None and q.u.max() > STIFF):
         r = by_multipliers(q.X, q.P, q.y, q.top, q.delta, w, lam, alpha, **until)
         yield r.w, r.lam, q.y * r.alpha
 
