@@ -29,6 +29,10 @@ export class Points {
     const { svg } = this.plot;
     svg.addEventListener("pointerdown", (event) => this.down(event));
     svg.addEventListener("pointermove", (event) => this.move(event));
+    // A finger that holds a point does not scroll the page; `touch-action` alone does not reach every mark.
+    for (const name of ["touchstart", "touchmove"]) {
+      svg.addEventListener(name, (event) => { if (this.dragging) event.preventDefault(); }, { passive: false });
+    }
     for (const name of ["pointerup", "pointercancel"]) {
       svg.addEventListener(name, (event) => this.up(event, name === "pointerup"));
     }
