@@ -34,7 +34,7 @@ import numpy as np
 
 from kernelbook._jit import jit, parallel_for
 
-__all__ = ["distances", "fill_gram", "multiply"]
+__all__ = ["distances", "fill_gram", "fill_single", "multiply"]
 
 TILE = 256  # a tile of 256² float64 numbers is half a megabyte: one core's second-level cache
 STRIP = 128  # columns a core keeps in its first-level cache while it runs over the rows
@@ -211,6 +211,27 @@ def fill_gram(fill, out, *, symmetric, parallel=True):
     return out
 
 
+def fill_single(fill, out, *, parallel=True):
+    """The symmetric K(X, X) in single precision, in the first columns of `out`, C-contiguous.
+
+    `fill(rows, cols, tile, single)` has a float64 tile to work in, and writes to `single`.  What is
+    stored is half as much to write and to read, and 3·10⁻⁸ away: enough to search by.
+    """
+    m = out.shape[0]
+    panels = _slices(0, m, TILE)
+
+    def panel(p):
+        rows = panels[p]
+        buffer = np.empty(TILE * TILE, dtype=np.float32)
+        for cols, tile in _tiles(rows, rows.start, m):
+            single = buffer[: tile.size].reshape(tile.shape)
+            fill(rows, cols, tile, single)
+            place(single, out, rows.start, cols.start)
+
+    _run(panel, len(panels), parallel)
+    return out
+
+
 def multiply(fill, m, c, *, parallel=True):
     """K(X, Z) @ c, where X has m rows and c is (n, k), with one tile in memory for each thread."""
     n, k = c.shape
@@ -245,6 +266,21 @@ def transpose(tile, out):
             row = out[j, start : start + BAND]
             for i in range(row.shape[0]):
                 row[i] = band[i, j]
+
+
+@jit
+def place(tile, out, row, col):
+    """Write the tile at (row, col) of `out` and its transpose at (col, row)."""
+    for i in range(tile.shape[0]):
+        to, line = out[row + i, col : col + tile.shape[1]], tile[i]
+        for j in range(line.shape[0]):
+            to[j] = line[j]
+    for start in range(0, tile.shape[0], BAND):
+        band = tile[start : start + BAND]
+        for j in range(tile.shape[1]):
+            to = out[col + j, row + start : row + start + band.shape[0]]
+            for i in range(to.shape[0]):
+                to[i] = band[i, j]
 
 
 @jit

@@ -11,6 +11,7 @@ solved stands in `kernelbook.solvers.svm_dual`, and the papers' own way in
 import warnings
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score
@@ -19,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from kernelbook.certificates import Certificate
 from kernelbook.estimators._base import FreeFeatureEstimator
 from kernelbook.estimators._centring import far_origin
+from kernelbook.estimators._kernel_gram import KernelGram
 from kernelbook.estimators._multiclass import SCHEMES, binary_problems, class_scores, predicted
 from kernelbook.estimators._svm_checks import (
     boxes,
@@ -32,7 +34,8 @@ from kernelbook.estimators._svm_checks import (
 )
 from kernelbook.features import check_order
 from kernelbook.solvers.svm_certificate import COARSE_GAP, certify
-from kernelbook.solvers.svm_dual import solve_svm
+from kernelbook.solvers.svm_dual import SMALL, solve_svm
+from kernelbook.solvers.svm_large import solve_large
 from kernelbook.solvers.svm_reference import solve_reference
 
 __all__ = ["C_from_reg", "SVMGBClassifier", "reg_from_C"]
@@ -179,7 +182,35 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         if not self._precomputed:
             check_order(sample.P, sample.X, self.kernel_)
         C = boxes(self.C, self.class_weight, classes, codes, sample.w)
+        if not self._fit_large(sample, classes, codes, C):
+            self._fit_dense(sample, classes, codes, C)
+        self.classes_ = classes
 
+    def _fit_large(self, sample, classes, codes, C):
+        """One large problem with a kernel known to be definite: whether the fast solver did it."""
+        applies = (
+            classes.size == 2
+            and codes.size > SMALL
+            and self.solver == "smo"
+            and self.max_iter < 0
+            and self._kind() == "pd"
+            and self.kernel_.strictly_pd
+            and not sparse.issparse(sample.X)
+        )
+        if not applies:
+            return False
+        problems = list(binary_problems(codes, classes.size, self.multiclass))
+        source = KernelGram(self.kernel_, sample.X)
+        options = {"tol": self.tol, "gap_tol": self.gap_tol, "verbose": self.verbose}
+        solution = solve_large(source, sample.P, problems[0][1], C, **options)
+        if solution is None:
+            return False
+        self._keep(sample, None, classes, codes, problems, [solution])
+        size = float(source.diagonal.max())
+        self._certify(sample, C, size, problems, [solution], solution.h[:, None])
+        return True
+
+    def _fit_dense(self, sample, classes, codes, C):
         gram, origin, tilt = self._centred_gram(sample)
         size = max(gram.max(initial=0.0), -gram.min(initial=0.0))
         problems, solutions = list(binary_problems(codes, classes.size, self.multiclass)), []
@@ -193,7 +224,6 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         del gram
         self._keep(sample, origin, classes, codes, problems, solutions)
         self._certify(sample, C, size, problems, solutions)
-        self.classes_ = classes
 
     def _centred_gram(self, sample):
         """The Gram matrix, and of a linear kernel far from the origin, where it was put, and g."""
@@ -235,9 +265,14 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         # What was learned must not change with the parameters.
         self._scheme = self.multiclass
 
-    def _certify(self, sample, C, size, problems, solutions):
-        """The certificate of f as `predict` computes it; the solver's is that of its own Φβ."""
-        if self._precomputed:
+    def _certify(self, sample, C, size, problems, solutions, H=None):
+        """The certificate of f as `predict` computes it; the solver's is that of its own Φβ.
+
+        H is what `predict` computes, where the solver has found out already.
+        """
+        if H is not None:
+            pass
+        elif self._precomputed:
             support = np.searchsorted(sample.kept, self.support_)
             H = sample.X[:, support] @ self.dual_coef_.T
         else:

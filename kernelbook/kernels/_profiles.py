@@ -40,6 +40,32 @@ def exp2(y):
     return 0.0 if y < LOWEST else value
 
 
+LOWEST_SINGLE = -126.0
+_S = [np.float32(c) for c in _C]
+S1, S2, S3, S4, S5, S6, S7 = _S[1:8]
+
+
+@jit(fast=True)
+def exp2_single(t, out):
+    """out = 2^t rounded to single precision, for t ≤ 0; 0 where that is no normal number.
+
+    The fraction is formed in double precision, so that a large |t| costs no digits; the polynomial,
+    of degree 7, in single.
+    """
+    one, zero = np.float32(1.0), np.float32(0.0)
+    for i in range(t.shape[0]):
+        row, to = t[i], out[i]
+        for j in range(row.shape[0]):
+            y = row[j]
+            z = LOWEST_SINGLE if y < LOWEST_SINGLE else y
+            n = np.rint(z)
+            f = np.float32(z - n)
+            tail = f * (S1 + f * (S2 + f * (S3 + f * (S4 + f * (S5 + f * (S6 + f * S7))))))
+            bits = (np.int32(n) + np.int32(127)) << np.int32(23)
+            value = (one + tail) * np.int32(bits).view(np.float32)
+            to[j] = zero if y < LOWEST_SINGLE else value
+
+
 @jit(fast=True)
 def exponential(t, rate):
     """exp(−rate·t)."""

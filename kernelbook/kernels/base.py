@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kernelbook._gram import all_finite, fill_gram, multiply
+from kernelbook._gram import all_finite, fill_gram, fill_single, multiply
 from kernelbook.kernels import _checks
 
 __all__ = ["Kernel"]
@@ -85,6 +85,34 @@ class Kernel:
         if symmetric:
             np.fill_diagonal(gram, self._diag(X))
         return gram
+
+    def single(self, X, out=None):
+        """The Gram matrix of X in single precision, in the first columns of `out`, the rest zero.
+
+        Entries beyond 3·10³⁸ become infinite: ask `diag` first.
+        """
+        X, _, _ = self._rows(X, None)
+        m = X.shape[0]
+        gram = np.empty((m, m), dtype=np.float32) if out is None else out
+        gram[:, m:] = 0.0
+        fill_single(self._fill_single(X), gram, parallel=self._thread_safe)
+        gram[np.arange(m), np.arange(m)] = self._diag(X)
+        return gram
+
+    def exponents(self, X):
+        """(Z, s) with log₂ K(x_i, x_j) = z_i·z_j + s_i + s_j, or None; Gaussians have them."""
+        return None
+
+    def _fill_single(self, X):
+        """A function fill(rows, cols, tile, out): K in `out`, float32; `tile` is to work in."""
+        fill = self._checked_fill(X, X)
+
+        def rounded(rows, cols, tile, out):
+            fill(rows, cols, tile)
+            with np.errstate(over="ignore"):
+                out[...] = tile
+
+        return rounded
 
     def diag(self, X):
         """K(x_i, x_i) for every row, without the matrix."""

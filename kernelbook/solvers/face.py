@@ -33,7 +33,7 @@ from scipy import linalg
 
 from kernelbook.solvers.svm_certificate import violation
 
-__all__ = ["newton"]
+__all__ = ["face_target", "newton"]
 
 EPS = np.finfo(float).eps
 ROUNDS = 12
@@ -77,7 +77,7 @@ def newton(K, Q, y, lo, hi, beta, nu, *, prox=1e-2, limit=None, max_steps=60):
         if limit is not None and F.size > limit:
             return *best[1:], step
         try:
-            target, mu = _face_target(K, Q, v, r, lo, hi, beta, F, eps)
+            target, mu = face_target(K[np.ix_(F, F)], Q, v, r, lo, hi, beta, F, eps)
         except linalg.LinAlgError:  # not definite, to rounding: more damping helps
             target = None
         if target is None:
@@ -104,10 +104,12 @@ def _error(beta, v, r, lo, hi):
     return violation(beta, v, lo, hi) + (np.abs(r).max(initial=0.0) / size if size > 0 else 0.0)
 
 
-def _face_target(K, Q, v, r, lo, hi, beta, F, eps):
-    """The minimizer over the face F with the box respected, and the change μ of ν."""
+def face_target(H, Q, v, r, lo, hi, beta, F, eps):
+    """The minimizer over the face F with the box respected, and the change μ of ν.
+
+    H is a copy of K_FF, and is destroyed.
+    """
     lo, hi, start, B = lo[F], hi[F], beta[F], Q[F]
-    H = K[np.ix_(F, F)]
     H[np.diag_indices(F.size)] += eps
     # Transposed, it is in the order that LAPACK can overwrite.
     factor = linalg.cho_factor(H.T, lower=True, overwrite_a=True, check_finite=False)

@@ -95,7 +95,8 @@ def _equations(A, b):
     r = A.shape[1]
     if A.shape[0] == 0:
         return np.zeros(r), np.eye(r)
-    U, size, Vt = linalg.svd(A, full_matrices=True)
+    # Few rows leave directions open that only the full V has; of many, U would be a large square.
+    U, size, Vt = linalg.svd(A, full_matrices=A.shape[0] < r)
     rank = int(np.sum(size > RANK * size[0])) if size[0] > 0 else 0
     x = Vt[:rank].T @ ((U[:, :rank].T @ b) / size[:rank])
     return x, Vt[rank:].T

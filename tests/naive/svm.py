@@ -112,3 +112,10 @@ def votes(F, n_classes):
             total[a] -= f
         scores[i] += total / (3 * (1 + abs(total)))
     return scores
+
+
+def gaussian_row(Z, s, A, i):
+    """Row i of 2^(z_i·z_j + s_i + s_j) + a_i·a_j."""
+    return np.array(
+        [2.0 ** (z @ Z[i] + t + s[i]) + a @ A[i] for z, t, a in zip(Z, s, A, strict=True)]
+    )

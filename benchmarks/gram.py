@@ -1,0 +1,51 @@
+"""The Gram matrix itself, and how far it is from what the machine can do at all.
+
+The floor is the larger of two times: writing the matrix once (memory), and half of the matrix
+product XXᵀ (arithmetic; the other half is its mirror image).
+"""
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.metrics.pairwise import rbf_kernel
+
+from benchmarks.harness import Case, Target
+from kernelbook import Gaussian
+
+QUESTION = "Gram matrix of a Gaussian beside rbf_kernel and cdist + exp"
+TARGETS = {"rbf_kernel": Target(median=2.0), "cdist + exp": Target(median=2.0)}
+
+
+def cases(quick):
+    m = 2000 if quick else 5000
+    for d in (10, 1000):
+        X = np.random.default_rng(0).normal(size=(m, d))
+        width = d**0.5
+        yield Case(
+            f"m={m} d={d}",
+            lambda X=X, w=width: Gaussian(w)(X),
+            {
+                "rbf_kernel": lambda X=X, w=width: rbf_kernel(X, gamma=w**-2),
+                "cdist + exp": lambda X=X, w=width: by_distances(X, w),
+                "writing m×m": lambda m=m: np.full((m, m), 1.0),
+                "XXᵀ": lambda X=X: X @ X.T,
+            },
+            facts={"m": m, "d": d},
+        )
+
+
+def by_distances(X, width):
+    K = cdist(X, X, "sqeuclidean")
+    K *= -(width**-2)
+    return np.exp(K, out=K)
+
+
+def summary(rows):
+    """Our time over the floor."""
+    by_case = {}
+    for row in rows:
+        by_case.setdefault(row.case, {"": row.seconds})[row.peer] = row.peer_seconds
+    for row in rows:
+        if row.peer == "XXᵀ":
+            t = by_case[row.case]
+            floor = max(t["writing m×m"], 0.5 * t["XXᵀ"])
+            yield f"→ {row.case}: {t[''] / floor:.1f} times the floor"

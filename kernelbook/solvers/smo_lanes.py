@@ -1,0 +1,295 @@
+"""SMO at the speed of the memory: the steps of `smo`, on a single-precision matrix, in lanes.
+
+A step of `kernelbook.solvers.smo.smo_pairs` reads two rows of K and runs three times over vectors
+of length m, and spends its time on branches: "may this coordinate go up?", "is this the largest so
+far?".  The same step is written here without a branch, so that the processor takes sixteen
+coordinates at once, and with two passes instead of three:
+
+- *Masks instead of questions.*  `up` is 0 where β_i may grow and −10³⁰ where it may not; the
+  largest v + up is then the largest v that may grow.  `down` is 0 or +10³⁰ in the same way.
+- *Lanes instead of one champion.*  Vectors are stored as rows of `LANES` numbers, and each of the
+  128 columns keeps its own champion and the row where it met it.  Who wins among the 128 is asked
+  once a pass.  Equal values go to the smallest index, as in the plain loop.
+- *Fusion.*  The gradient is updated in the same pass that looks for the next i.
+- *Half the memory.*  K and the masks are single precision, which is enough to choose a pair by;
+  v and β are double.  A K of 5,000² single numbers takes 100 MB: reading its rows is what is left.
+
+- *Rows on demand.*  A problem with few support vectors needs few rows of K.  A row of a Gaussian
+  is computed when a step first asks for it, from K_ij = 2^(z_i·z_j + s_i + s_j), with a_i·a_j
+  added, the penalty of `svm_large`: in few dimensions that takes hardly longer than to read it.
+  There is a budget; when it is spent, `smo_lanes` returns, and the caller fills the whole matrix by
+  tiles, which is cheaper by the row.
+
+The matrix K has n rows of `padded(n)` numbers; what is beyond n is zero in K and masked in vectors.
+
+`gather` copies the rows and columns of a subset, to go on with a small problem while the other
+coordinates sit at their bounds (shrinking; Joachims, 1999), and `subtract_rows` pays its debt: it
+brings the gradient of all coordinates up to date.
+
+References
+----------
+Fan, Chen & Lin (2005), *Working set selection using second order information*, JMLR 6; Joachims
+(1999), *Making large-scale SVM learning practical*.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kernelbook._jit import jit, n_threads, parallel_for
+from kernelbook.kernels._profiles import exp2_single
+
+__all__ = [
+    "LANES", "Lanes", "gather", "know", "known_matrix", "lanes", "masks", "padded", "smo_lanes",
+    "subtract_rows",
+]  # fmt: skip
+
+LANES = 128
+FAR = 1e30
+FLAT = 1e-7
+"""Curvature below this fraction of K's diagonal is rounding of single precision."""
+
+
+class Lanes(NamedTuple):
+    """A matrix in lanes, with the rows of it that are known, and what computes the others."""
+
+    K: np.ndarray  # (n, b, LANES) float32
+    diag: np.ndarray  # (b, LANES) float32
+    known: np.ndarray  # (n,) bool
+    budget: np.ndarray  # (1,) int64, how many rows may still be computed
+    Z: np.ndarray  # (d, b, LANES) float64
+    s: np.ndarray  # (b, LANES) float64
+    A: np.ndarray  # (l, b, LANES) float32
+
+    @property
+    def rows(self):
+        return self.K.reshape(len(self.K), -1)
+
+
+def known_matrix(K, diag):
+    """`Lanes` of a matrix (n, padded(n)) that is all there."""
+    none = np.empty((0, 1, LANES))
+    return Lanes(
+        K.reshape(len(K), -1, LANES), lanes(diag, 1.0, np.float32), np.ones(len(K), dtype=bool),
+        np.zeros(1, dtype=np.int64), none, np.empty((0, LANES)), none.astype(np.float32),
+    )  # fmt: skip
+
+
+def padded(n):
+    """n rounded up to a multiple of LANES."""
+    return -(-n // LANES) * LANES
+
+
+def lanes(x, fill, dtype):
+    """The vector x as rows of LANES numbers, the last one filled up."""
+    out = np.full(padded(x.size), fill, dtype)
+    out[: x.size] = x
+    return out.reshape(-1, LANES)
+
+
+def masks(beta, lo, hi):
+    """(up, down): 0 where β may go there, ∓FAR where not."""
+    up = lanes(np.where(beta < hi, 0.0, -FAR), -FAR, np.float32)
+    return up, lanes(np.where(beta > lo, 0.0, FAR), FAR, np.float32)
+
+
+@jit(fast=True)
+def _update_and_select(row_i, row_j, t, v, up, down, best, where, least):
+    """v −= t(K_i − K_j); lane by lane the largest v that may go up, and the least that may down."""
+    best[:] = -FAR
+    least[:] = FAR
+    where[:] = 0
+    for b in range(v.shape[0]):
+        a, c, x, u, d = row_i[b], row_j[b], v[b], up[b], down[b]
+        for k in range(LANES):
+            new = x[k] - t * (np.float64(a[k]) - np.float64(c[k]))
+            x[k] = new
+            single = np.float32(new)
+            high = single + u[k]
+            better = high > best[k]
+            best[k] = high if better else best[k]
+            where[k] = np.int32(b) if better else where[k]
+            low = single + d[k]
+            least[k] = low if low < least[k] else least[k]
+
+
+@jit(fast=True)
+def _select_partner(row, v, down, diag, top, diag_i, flat, best, where):
+    """Lane by lane the j that may go down with the largest gain (v_i − v_j)²/η."""
+    best[:] = -1.0
+    where[:] = 0
+    nothing, two = np.float32(0.0), np.float32(2.0)
+    for b in range(v.shape[0]):
+        r, x, d, q = row[b], v[b], down[b], diag[b]
+        for k in range(LANES):
+            fall = np.float32(top - x[k]) - d[k]
+            fall = fall if fall > nothing else nothing
+            eta = diag_i + q[k] - two * r[k]
+            eta = eta if eta > flat else flat
+            gain = fall * fall / eta
+            better = gain > best[k]
+            best[k] = gain if better else best[k]
+            where[k] = np.int32(b) if better else where[k]
+
+
+@jit
+def _winner(best, where):
+    """The index of the best lane, of equals the first."""
+    value, index = best[0], where[0] * LANES
+    for k in range(1, LANES):
+        other = where[k] * LANES + k
+        if best[k] > value or (best[k] == value and other < index):
+            value, index = best[k], other
+    return index
+
+
+@jit(fast=True)
+def _compute_row(G, i, work):
+    """K_i, its exponents first, in `work`."""
+    bi, ki = i // LANES, i % LANES
+    row = G.K[i]
+    for b in range(row.shape[0]):
+        x, s = work[b], G.s[b]
+        for k in range(LANES):
+            x[k] = s[k] + G.s[bi, ki]
+        d = G.Z.shape[0]
+        for q in range(d % 4):
+            z, zi = G.Z[q, b], G.Z[q, bi, ki]
+            for k in range(LANES):
+                x[k] += zi * z[k]
+        for q in range(d % 4, d, 4):  # four at a time: x is touched less often
+            z0, z1, z2, z3 = G.Z[q, b], G.Z[q + 1, b], G.Z[q + 2, b], G.Z[q + 3, b]
+            c0, c1 = G.Z[q, bi, ki], G.Z[q + 1, bi, ki]
+            c2, c3 = G.Z[q + 2, bi, ki], G.Z[q + 3, bi, ki]
+            for k in range(LANES):
+                x[k] += (c0 * z0[k] + c1 * z1[k]) + (c2 * z2[k] + c3 * z3[k])
+    exp2_single(work, row)
+    for p in range(G.A.shape[0]):
+        ai = G.A[p, bi, ki]
+        for b in range(row.shape[0]):
+            a, x = G.A[p, b], row[b]
+            for k in range(LANES):
+                x[k] += ai * a[k]
+    row[bi, ki] = G.diag[bi, ki]
+    G.known[i] = True
+    G.budget[0] -= 1
+
+
+@jit
+def know(G, rows):
+    """Compute those of the rows that are not known yet, whatever the budget."""
+    work = np.empty(G.diag.shape)
+    for i in rows:
+        if not G.known[i]:
+            _compute_row(G, i, work)
+
+
+@jit
+def smo_lanes(G, lo, hi, beta, v, up, down, eps, max_steps):
+    """Move pairs β_i += t, β_j −= t, in place, until the violation is ≤ eps.
+
+    Parameters
+    ----------
+    G : Lanes
+    lo, hi, beta : (n,) float64 arrays
+    v : (b, LANES) float64 array, y − Kβ;  up, down : (b, LANES) float32 arrays, see `masks`
+
+    Returns
+    -------
+    (steps, violation, spent) : spent is whether a row was missing and the budget spent
+    """
+    K, diag, work = G.K, G.diag, np.empty(G.diag.shape)
+    best, where = np.empty(LANES, np.float32), np.empty(LANES, np.int32)
+    least = np.empty(LANES, np.float32)
+    flat = np.float32(FLAT * np.max(diag))
+    can, far = np.float32(0.0), np.float32(FAR)
+    _update_and_select(up, up, 0.0, v, up, down, best, where, least)
+    steps = 0
+    while True:
+        i = _winner(best, where)
+        bi, ki = i // LANES, i % LANES
+        top, bottom = v[bi, ki], np.float64(least.min())
+        if not top - bottom > eps or steps >= max_steps:
+            return steps, max(top - bottom, 0.0), False
+        if not G.known[i]:
+            if G.budget[0] <= 0:
+                return steps, top - bottom, True
+            _compute_row(G, i, work)
+        row = K[i]
+        _select_partner(row, v, down, diag, top, diag[bi, ki], flat, best, where)
+        j = _winner(best, where)
+        bj, kj = j // LANES, j % LANES
+        if not G.known[j]:
+            if G.budget[0] <= 0:
+                return steps, top - bottom, True
+            _compute_row(G, j, work)
+        eta = max(diag[bi, ki] + diag[bj, kj] - np.float32(2.0) * row[bj, kj], flat)
+        t = (top - v[bj, kj]) / eta
+        room_i, room_j = hi[i] - beta[i], beta[j] - lo[j]
+        # The coordinate that stops the move lands on its bound exactly, not to rounding.
+        if t >= room_i and room_i <= room_j:
+            t, beta[i] = room_i, hi[i]
+            beta[j] = max(beta[j] - t, lo[j])
+        elif t >= room_j:
+            t, beta[j] = room_j, lo[j]
+            beta[i] = min(beta[i] + t, hi[i])
+        else:
+            beta[i] += t
+            beta[j] -= t
+        up[bi, ki] = can if beta[i] < hi[i] else -far
+        down[bi, ki] = can if beta[i] > lo[i] else far
+        up[bj, kj] = can if beta[j] < hi[j] else -far
+        down[bj, kj] = can if beta[j] > lo[j] else far
+        _update_and_select(row, K[j], t, v, up, down, best, where, least)
+        steps += 1
+
+
+# ------------------------------------------------------------------- from all to some, and back
+
+
+@jit
+def _gather_rows(K, chosen, first, last, out):
+    for i in range(first, last):
+        row, to = K[chosen[i]], out[i]
+        for j in range(chosen.size):
+            to[j] = row[chosen[j]]
+
+
+def gather(K, chosen):
+    """K[chosen][:, chosen], padded; K is (m, padded(m))."""
+    n = chosen.size
+    out = np.zeros((n, padded(n)), np.float32)
+    step = max(1, -(-n // n_threads()))
+    chosen = chosen.astype(np.uint64)  # no index counts from the end: none has to be tested
+    parallel_for(
+        lambda p: _gather_rows(K, chosen, p * step, min(n, (p + 1) * step), out), -(-n // step)
+    )
+    return out
+
+
+@jit(fast=True)
+def _subtract_rows(K, rows, d, v):
+    """v −= Σ d_r K[rows_r], four rows at a time."""
+    n, whole = rows.size, rows.size // 4 * 4
+    for r in range(0, whole, 4):
+        a, b, c, e = K[rows[r]], K[rows[r + 1]], K[rows[r + 2]], K[rows[r + 3]]
+        s, t, u, w = d[r], d[r + 1], d[r + 2], d[r + 3]
+        for k in range(v.size):
+            v[k] -= (s * a[k] + t * b[k]) + (u * c[k] + w * e[k])
+    for r in range(whole, n):
+        a, s = K[rows[r]], d[r]
+        for k in range(v.size):
+            v[k] -= s * a[k]
+
+
+def subtract_rows(K, rows, d, v):
+    """v −= K[:, rows] d in place, K symmetric, v in lanes: each thread has a stripe of columns."""
+    flat = v.reshape(-1)
+    rows = rows.astype(np.uint64)
+    step = padded(-(-flat.size // n_threads()))
+    parallel_for(
+        lambda p: _subtract_rows(
+            K[:, p * step : (p + 1) * step], rows, d, flat[p * step : (p + 1) * step]
+        ),
+        -(-flat.size // step),
+    )

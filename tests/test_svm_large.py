@@ -1,0 +1,281 @@
+"""The solver for large samples: each piece against the plain one, the whole against others."""
+
+import numpy as np
+import pytest
+from naive import svm as naive
+from scipy.spatial.distance import cdist
+from sklearn.svm import SVC
+
+from kernelbook import Gaussian, Matern, Polynomials, SVMGBClassifier
+from kernelbook.estimators import svmgb
+from kernelbook.estimators._kernel_gram import KernelGram
+from kernelbook.kernels import _profiles
+from kernelbook.solvers import svm_large
+from kernelbook.solvers.smo_lanes import (
+    LANES,
+    Lanes,
+    gather,
+    know,
+    known_matrix,
+    lanes,
+    masks,
+    padded,
+    smo_lanes,
+    subtract_rows,
+)
+from kernelbook.solvers.svm_dual import solve_svm
+from kernelbook.solvers.svm_large import solve_large
+
+
+def problem(m, l, seed, C=1.0, width=1.5):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, 3))
+    y = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=m) > 0, 1.0, -1.0)
+    P = np.column_stack([np.ones(m), rng.normal(size=(m, l - 1))])
+    return Gaussian(width), X, P, y, np.full(m, float(C))
+
+
+def in_lanes(K):
+    """A square matrix as `Lanes`, in single precision."""
+    n = len(K)
+    K32 = np.zeros((n, padded(n)), dtype=np.float32)
+    K32[:, :n] = K
+    return known_matrix(K32, K.diagonal())
+
+
+def box(y, C):
+    return np.minimum(0.0, y * C), np.maximum(0.0, y * C)
+
+
+# ------------------------------------------------------------------------------------ pieces
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("m", [20, 150])
+def test_smo_in_lanes_takes_the_steps_of_its_naive_twin(m):
+    """Equal pairs, so equal steps; v differs by what single precision does to K."""
+    kernel, X, _, y, C = problem(m, 1, 0, C=2.0)
+    K = kernel(X).astype(np.float32).astype(float)
+    lo, hi = box(y, C)
+    for steps in (1, 7, 60):
+        beta, v = np.zeros(m), lanes(y, 0.0, np.float64)
+        G = in_lanes(K)
+        used, left, spent = smo_lanes(G, lo, hi, beta, v, *masks(beta, lo, hi), 1e-3, steps)
+        beta_n, v_n, used_n, left_n = naive.smo_pairs(K, lo, hi, np.zeros(m), y, 1e-3, steps)
+        assert not spent
+        assert used == used_n
+        np.testing.assert_allclose(beta, beta_n, atol=1e-5)
+        np.testing.assert_allclose(v.ravel()[:m], v_n, atol=1e-5)
+        assert left == pytest.approx(left_n, abs=1e-5)
+        assert abs(beta.sum()) < 1e-13
+
+
+def test_smo_in_lanes_arrives():
+    kernel, X, P, y, C = problem(300, 1, 1, C=5.0)
+    K, (lo, hi) = kernel(X), box(y, C)
+    beta, v = np.zeros(300), lanes(y, 0.0, np.float64)
+    _, left, _ = smo_lanes(in_lanes(K), lo, hi, beta, v, *masks(beta, lo, hi), 1e-4, 100_000)
+    assert left <= 1e-4
+    assert np.all((beta >= lo) & (beta <= hi))
+    np.testing.assert_allclose(v.ravel()[:300], y - K @ beta, atol=1e-5)
+    exact = solve_svm(K, P, y, C).certificate.primal
+    assert y @ beta - 0.5 * beta @ K @ beta == pytest.approx(exact, rel=1e-5)
+
+
+@pytest.mark.interpreted
+def test_smo_in_lanes_copes_with_a_zero_kernel_and_with_duplicates():
+    y = np.array([1.0, -1.0, 1.0, -1.0])
+    lo, hi = box(y, np.full(4, 2.0))
+    for K in (np.zeros((4, 4)), np.ones((4, 4))):
+        beta, v = np.zeros(4), lanes(y, 0.0, np.float64)
+        G = in_lanes(K)
+        G.diag[0, 4:] = 1.0
+        steps, left, _ = smo_lanes(G, lo, hi, beta, v, *masks(beta, lo, hi), 1e-6, 1000)
+        assert steps < 1000
+        assert left <= 1e-6
+        np.testing.assert_array_equal(np.abs(beta), 2.0)
+
+
+def lazy(X, A, budget, width=1.3):
+    m = len(X)
+    Z, s = Gaussian(width).exponents(X)
+    diag = lanes(1.0 + (A * A).sum(axis=1), 1.0, np.float32)
+    K = np.empty((m, padded(m) // LANES, LANES), dtype=np.float32)
+    return Z, s, Lanes(
+        K, diag, np.zeros(m, dtype=bool), np.array([budget]),
+        svm_large._columns(Z, np.float64), lanes(s, -1e4, np.float64),
+        svm_large._columns(A, np.float32),
+    )  # fmt: skip
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(("m", "d", "l"), [(40, 3, 0), (200, 6, 2)])
+def test_rows_on_demand_are_those_of_the_kernel(m, d, l):
+    rng = np.random.default_rng(0)
+    X, A = rng.normal(size=(m, d)), rng.normal(size=(m, l))
+    Z, s, G = lazy(X, A, 10)
+    rows = np.array([3, m - 1, 3])
+    know(G, rows)
+    assert G.known.sum() == 2
+    assert G.budget[0] == 8
+    for i in rows:
+        np.testing.assert_allclose(G.rows[i, :m], naive.gaussian_row(Z, s, A, i), atol=3e-7)
+        expected = np.exp(-cdist(X[[i]], X, "sqeuclidean")[0] / 1.3**2) + A @ A[i]
+        np.testing.assert_allclose(G.rows[i, :m], expected, atol=1e-6)
+        assert np.all(G.rows[i, m:] == 0)
+
+
+def test_smo_stops_when_the_budget_of_rows_is_spent_and_goes_on_afterwards():
+    _, X, _, y, C = problem(300, 1, 2)
+    lo, hi = box(y, C)
+    none = np.empty((300, 0))
+    _, _, whole = lazy(X, none, 300)
+    beta, v = np.zeros(300), lanes(y, 0.0, np.float64)
+    steps, *_ = smo_lanes(whole, lo, hi, beta, v, *masks(beta, lo, hi), 1e-3, 10_000)
+    _, _, G = lazy(X, none, 20)
+    other, w, total = np.zeros(300), lanes(y, 0.0, np.float64), 0
+    spent, interruptions = True, 0
+    while spent:
+        used, _, spent = smo_lanes(G, lo, hi, other, w, *masks(other, lo, hi), 1e-3, 10_000)
+        total, interruptions = total + used, interruptions + spent
+        G.budget[0] = 20
+    assert interruptions > 2
+    assert total == steps
+    np.testing.assert_array_equal(beta, other)
+
+
+@pytest.mark.interpreted
+def test_gather_and_subtract_rows():
+    rng = np.random.default_rng(0)
+    K = rng.normal(size=(150, 150))
+    K += K.T
+    G = in_lanes(K)
+    rows = np.array([149, 3, 77, 20, 9, 10, 0])
+    part = gather(G.rows, rows)
+    np.testing.assert_array_equal(part[:, :7], K[np.ix_(rows, rows)].astype(np.float32))
+    assert not part[:, 7:].any()
+    d, v = rng.normal(size=7), lanes(rng.normal(size=150), 0.0, np.float64)
+    expected = v.ravel()[:150] - K.astype(np.float32).astype(float)[:, rows] @ d
+    subtract_rows(G.rows, rows, d, v)
+    np.testing.assert_allclose(v.ravel()[:150], expected, atol=1e-13)
+
+
+@pytest.mark.interpreted
+def test_exponential_in_single_precision():
+    t = -np.concatenate([np.linspace(0, 126, 1001), [126.5, 200.0, 1e6, np.inf]])[None]
+    out = np.empty(t.shape, dtype=np.float32)
+    _profiles.exp2_single(t, out)
+    normal = t > -126
+    np.testing.assert_allclose(out[normal], 2.0 ** t[normal], rtol=1.3e-7)
+    assert np.all(out[t < -126] == 0)
+    assert out[0, 0] == 1
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(2.0), Gaussian(1e-3), Gaussian(1e-6), Matern(1.0)])
+def test_gram_in_single_precision(kernel):
+    X = np.random.default_rng(0).normal(size=(530, 5))
+    out = np.full((530, 600), np.nan, dtype=np.float32)
+    kernel.single(X, out)
+    np.testing.assert_allclose(out[:, :530], kernel(X), rtol=1.3e-7, atol=1e-37)
+    np.testing.assert_array_equal(out[:, :530], out[:, :530].T)
+    assert np.all(out[:, 530:] == 0)
+    np.testing.assert_array_equal(kernel.single(X), out[:, :530])
+
+
+# --------------------------------------------------------------------------------- the whole
+
+
+@pytest.mark.parametrize("l", [1, 4])
+@pytest.mark.parametrize("C", [0.1, 3.0, 100.0])
+def test_the_answer_is_that_of_the_solver_in_double_precision(l, C):
+    kernel, X, P, y, C = problem(700, l, 3, C=C)
+    s = solve_large(KernelGram(kernel, X), P, y, C, tol=1e-3)
+    exact = solve_svm(kernel(X), P, y, C)
+    assert s.certificate.kkt <= 1e-3
+    assert s.certificate.constraint < 1e-13
+    assert s.certificate.dual <= exact.certificate.primal * (1 + 1e-12)
+    assert s.certificate.primal >= exact.certificate.dual * (1 - 1e-12)
+    assert s.certificate.primal == pytest.approx(exact.certificate.primal, rel=2e-3)
+    np.testing.assert_allclose(s.h, kernel(X) @ s.beta, atol=1e-9)
+    np.testing.assert_allclose(s.h + P @ s.coef, exact.h + P @ exact.coef, atol=0.02)
+
+
+@pytest.mark.parametrize("l", [1, 4])
+@pytest.mark.parametrize("C", [0.1, 100.0])
+def test_single_precision_is_no_limit_to_the_gap(l, C):
+    kernel, X, P, y, C = problem(600, l, 4, C=C)
+    s = solve_large(KernelGram(kernel, X), P, y, C, gap_tol=1e-11)
+    exact = solve_svm(kernel(X), P, y, C)
+    assert s.certificate.relative_gap <= 1e-11
+    np.testing.assert_allclose(s.beta, exact.beta, atol=1e-5 * C[0])
+    np.testing.assert_allclose(s.coef, exact.coef, atol=1e-5)
+
+
+@pytest.mark.parametrize("road", ["SMO", "Newton"])
+@pytest.mark.parametrize("rows", ["on demand", "at once"])
+@pytest.mark.parametrize("l", [1, 3])
+def test_every_road_leads_there(road, rows, l, monkeypatch):
+    monkeypatch.setattr(svm_large, "_worth_a_factor", lambda *args: road == "Newton")
+    kernel, X, P, y, C = problem(500, l, 5, C=10.0)
+    source = KernelGram(kernel, X)
+    if rows == "at once":
+        source.exponents = lambda: None
+    else:
+        monkeypatch.setattr(svm_large, "LAZY", 1.0)
+    s = solve_large(source, P, y, C, tol=1e-4)
+    assert s.certificate.kkt <= 1e-4
+    exact = solve_svm(kernel(X), P, y, C).certificate
+    assert s.certificate.primal == pytest.approx(exact.primal, rel=1e-4)
+
+
+def test_where_it_does_not_apply_it_says_so():
+    kernel, X, P, y, C = problem(200, 3, 0)
+    source = KernelGram(kernel, X)
+    assert solve_large(source, P[:, 1:], y, C) is None  # no constant in the span
+    assert solve_large(source, P, y, 1e12 * C) is None
+    separable = np.where(P @ [0.1, 1.0, -1.0] > 0, 1.0, -1.0)
+    assert solve_large(source, P, separable, C) is None  # β = 0
+
+
+def xor(m, d=6, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, d))
+    return X, np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=m) > 0, 1, 0)
+
+
+@pytest.mark.parametrize("C", [0.5, 50.0])
+def test_large_samples_agree_with_svc(C, monkeypatch):
+    X, y = xor(1100)
+    model = SVMGBClassifier(Gaussian(2.5), C=C).fit(X, y)
+    svc = SVC(C=C, gamma=2.5**-2, cache_size=1000, tol=1e-4).fit(X, y)
+    assert model.certificate_.kkt <= 1e-3
+    np.testing.assert_allclose(model.decision_function(X), svc.decision_function(X), atol=0.01)
+    # and with the relay in double precision, which is there when the fast solver gives up
+    monkeypatch.setattr(svmgb, "solve_large", lambda *args, **options: None)
+    slow = SVMGBClassifier(Gaussian(2.5), C=C).fit(X, y)
+    np.testing.assert_allclose(model.decision_function(X), slow.decision_function(X), atol=0.01)
+
+
+def test_certificate_of_a_large_fit_is_that_of_what_predict_computes():
+    X, y = xor(1200)
+    model = SVMGBClassifier(Gaussian(2.5), features=Polynomials(1), C=2.0).fit(X, y)
+    f, sign = model.decision_function(X), np.where(y == 1, 1.0, -1.0)
+    beta = np.zeros(1200)
+    beta[model.support_] = model.dual_coef_[0]
+    energy = beta @ Gaussian(2.5)(X) @ beta
+    primal = 0.5 * energy + 2 * np.maximum(0, 1 - sign * f).sum()
+    assert model.certificate_.primal == pytest.approx(primal, rel=1e-10)
+    assert model.certificate_.dual == pytest.approx(sign @ beta - 0.5 * energy, rel=1e-9)
+    P = np.column_stack([np.ones(1200), X])
+    assert np.abs(P.T @ beta).max() < 1e-10
+
+
+def test_weights_of_a_large_sample_are_copies():
+    X, y = xor(1050)
+    w = np.ones(1050)
+    w[:40], w[40:60] = 2.0, 0.0
+    one = SVMGBClassifier(Gaussian(2.5), gap_tol=1e-9).fit(X, y, sample_weight=w)
+    rows = np.repeat(np.arange(1050), w.astype(int))
+    two = SVMGBClassifier(Gaussian(2.5), gap_tol=1e-9).fit(X[rows], y[rows])
+    assert one.certificate_.primal == pytest.approx(two.certificate_.primal, rel=1e-8)
+    np.testing.assert_allclose(one.decision_function(X), two.decision_function(X), atol=1e-4)
