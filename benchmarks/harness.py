@@ -44,6 +44,9 @@ REPETITIONS = 7
 SECONDS = {True: 1.0, False: 4.0}
 """What the repetitions of one side may take, quick or not; one timed call is made anyway."""
 
+SLOW = 5.0
+"""A side whose first call takes so many seconds has been timed by it: no start-up matters there."""
+
 SAME = 1e-4
 """An objective that is larger by this fraction is a worse one.
 
@@ -138,16 +141,16 @@ def measure(question, case, *, quick=False):
     """The rows of a case, one for each peer; with none, one row of ours alone."""
     sides = {"": case.ours, **case.peers}
     peak = {name: peak_memory(call) for name, call in sides.items()}
-    answers, first = {}, {}
+    answers, first, spent = {}, {}, {}
     for name, call in sides.items():
-        answers[name], first[name], _ = timed(call)
+        answers[name], first[name], spent[name] = timed(call)
     value = {name: case.objective(a) if case.objective else None for name, a in answers.items()}
     answers.clear()
 
-    clock = {name: [] for name in sides}
-    cpu = {name: [] for name in sides}
+    clock = {name: [t] if t > SLOW else [] for name, t in first.items()}
+    cpu = {name: [spent[name]] if t > SLOW else [] for name, t in first.items()}
     wanted = {
-        name: max(1, min(REPETITIONS, int(SECONDS[quick] / max(t, 1e-9))))
+        name: 0 if t > SLOW else max(1, min(REPETITIONS, int(SECONDS[quick] / max(t, 1e-9))))
         for name, t in first.items()
     }
     for turn in range(REPETITIONS):

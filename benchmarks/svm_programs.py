@@ -36,7 +36,16 @@ def free(X):
 
 
 def cases(quick):
-    m = 500 if quick else 2000
+    everybody = {"cvxopt": by_cvxopt, "PIQP": by_piqp, "Clarabel": by_clarabel, "OSQP": by_osqp}
+    if quick:
+        yield case(500, everybody)
+        return
+    yield case(1000, everybody)
+    # The factorizations of the others are sparse, and K is not: minutes.
+    yield case(2000, {"cvxopt": by_cvxopt, "PIQP": by_piqp})
+
+
+def case(m, solvers):
     X, y = noisy_xor(m, 10)
     P = free(X)
 
@@ -58,12 +67,8 @@ def cases(quick):
         beta[model.support_] = model.dual_coef_[0]
         return y * beta, model.coef_[0]
 
-    solvers = {"cvxopt": by_cvxopt, "Clarabel": by_clarabel, "OSQP": by_osqp, "PIQP": by_piqp}
-    if not quick:
-        del solvers["Clarabel"]  # minutes: its factorization is sparse, and K is not
-        del solvers["OSQP"]
     peers = {name: lambda solve=solve: solve(*program()) for name, solve in solvers.items()}
-    yield Case(f"noisy_xor m={m} d=10 C=1", ours, peers, objective, {"m": m, "l": 10})
+    return Case(f"noisy_xor m={m} d=10 C=1", ours, peers, objective, {"m": m, "l": 10})
 
 
 def by_cvxopt(H, A):
