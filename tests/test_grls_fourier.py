@@ -1,7 +1,9 @@
 """solver="fourier" of the G-RLS learners: the exact answer, in memory and in chunks."""
 
+import os
 import pickle
 import warnings
+from multiprocessing import get_context
 
 import numpy as np
 import pandas as pd
@@ -351,6 +353,36 @@ def test_interrupted_streams_are_usable(ours):
     for chunk in chunks(X, Y)[2:]:
         model.partial_fit(*chunk)
     close(model.predict(Z), regressor().fit(X, Y).predict(Z))
+
+
+def _child(model, points, expected):
+    np.testing.assert_allclose(model.predict(points), expected, rtol=1e-9)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_threads_share_the_rows_and_survive_a_fork():
+    """Enough rows for two threads; then a forked child, in which OpenMP's threads would hang."""
+    line = np.linspace(0, 1, 2 * 2**15 + 7)[:, None]
+    values = np.sin(5 * line[:, 0])
+    model = GRLSRegressor(Gaussian(0.5), reg=1e-3, solver="fourier", tol=1e-6).fit(line, values)
+    expected = model.predict(line)
+    step = model._sums(model._fourier.frame, line[:99], line[:99], values[:99, None], np.ones(99))
+    assert step.m == 99
+    grid = model._fourier.frame.grid
+    theta = grid.angles(line[::1000]) * grid.K.T[0][:, None]
+    waves = np.real(
+        np.exp(1j * theta).T
+        @ (model._fourier.coefficients[0] * np.r_[1, 2 * np.ones(len(grid.K) - 1)])
+    )
+    np.testing.assert_allclose(expected[::1000], waves + model.coef_[0], rtol=1e-6)
+    child = get_context("fork").Process(target=_child, args=(model, line, expected))
+    child.start()
+    child.join(120)
+    hanging = child.is_alive()
+    if hanging:
+        child.kill()
+    assert not hanging
+    assert child.exitcode == 0
 
 
 def test_a_bar_with_the_remaining_time(capsys):

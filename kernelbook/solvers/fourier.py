@@ -38,7 +38,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernelbook._jit import n_threads
 from kernelbook.certificates import Certificate
 from kernelbook.solvers.fourier_operator import (
     Normal,
@@ -46,7 +45,7 @@ from kernelbook.solvers.fourier_operator import (
     to_complex,
     to_real,
 )
-from kernelbook.solvers.fourier_statistics import chunk_rows, nufft, slices
+from kernelbook.solvers.fourier_statistics import chunk_rows, in_parts, nufft, slices
 
 __all__ = ["Solution", "System", "accuracy", "values"]
 
@@ -238,17 +237,23 @@ def values(grid, coefficients, X, eps) -> np.ndarray:
     out = np.zeros((len(X), k))
     boxes = _boxes(grid, coefficients)
     for rows in slices(len(X), chunk_rows(grid)):
-        near = grid.near(X[rows])
-        if not near.any():
-            continue
-        angles = grid.angles(X[rows] if near.all() else X[rows][near])
-        plan = nufft().Plan(2, grid.box, len(boxes), eps, isign=1, nthreads=n_threads())
-        plan.setpts(*angles)
-        sums = plan.execute(boxes if len(boxes) > 1 else boxes[0]).reshape(len(boxes), -1)
-        pairs = np.stack([sums.real, sums.imag], axis=1).reshape(-1, sums.shape[1])
-        part = out[rows]
-        part[near] = pairs[:k].T
+        points, part = X[rows], out[rows]
+
+        def task(r, points=points, part=part):
+            near = grid.near(points[r])
+            if near.any():
+                part[r][near] = _at_points(grid, boxes, points[r][near], eps)[:, :k]
+
+        in_parts(task, len(points))
     return out
+
+
+def _at_points(grid, boxes, X, eps):
+    """The functions in the boxes at points within reach, a column each."""
+    plan = nufft().Plan(2, grid.box, len(boxes), eps, isign=1, nthreads=1)
+    plan.setpts(*grid.angles(X))
+    sums = plan.execute(boxes if len(boxes) > 1 else boxes[0]).reshape(len(boxes), -1)
+    return np.stack([sums.real, sums.imag], axis=1).reshape(-1, sums.shape[1]).T
 
 
 def _boxes(grid, coefficients):

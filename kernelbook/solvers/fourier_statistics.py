@@ -31,12 +31,22 @@ from itertools import pairwise
 
 import numpy as np
 
-from kernelbook._jit import n_threads
+from kernelbook._jit import n_threads, parallel_for
 from kernelbook.solvers.fourier_grid import Grid
 
-__all__ = ["Frame", "Statistics", "chunk_rows", "frame", "nufft", "statistics"]
+__all__ = [
+    "Frame",
+    "Statistics",
+    "chunk_rows",
+    "frame",
+    "in_parts",
+    "nufft",
+    "slices",
+    "statistics",
+]
 
 _PILOT = 2000
+_PART = 2**15  # rows worth a thread of their own
 
 
 def nufft():
@@ -200,8 +210,30 @@ def statistics(frame, X, Y, w, P) -> Statistics:
         )
 
 
+def in_parts(task, m):
+    """[task(rows), ...] for the rows shared out to threads of ours; NUFFTs themselves take one.
+
+    Threads of OpenMP would hang in a process that forks after it has used them.
+    """
+    parts = slices(m, max(_PART, -(-m // n_threads())))
+    found = [None] * len(parts)
+
+    def one(i):
+        found[i] = task(parts[i])
+
+    parallel_for(one, len(parts))
+    return found
+
+
 def _transforms(frame, X, w, columns):
     """(t_j) at double size, half of it, and Σ_i g_i e^(−2πi⟨jh,x_i⟩) at `Grid.K` for each row g."""
+    parts = in_parts(lambda r: _part(frame, X[r], w[r], columns[:, r]), len(X))
+    if not parts:
+        return _part(frame, X, w, columns)
+    return sum(symbol for symbol, _ in parts), sum(sums for _, sums in parts)
+
+
+def _part(frame, X, w, columns):
     grid, d = frame.grid, X.shape[1]
     double, box = tuple(int(n) for n in 4 * grid.J + 1), grid.box
     if len(X) == 0:
@@ -209,7 +241,7 @@ def _transforms(frame, X, w, columns):
             (len(columns), len(grid.K)), complex
         )
     angles = grid.angles(X)
-    options = {"isign": -1, "nthreads": n_threads()}
+    options = {"isign": -1, "nthreads": 1}
     # In a sum a + ib the smaller would get the errors of the larger: bring them to one size.
     lengths = np.linalg.norm(columns, axis=1)
     own = np.linalg.norm(w)
