@@ -45,7 +45,10 @@ SECONDS = {True: 1.0, False: 4.0}
 """What the repetitions of one side may take, quick or not; one timed call is made anyway."""
 
 SLOW = 5.0
-"""A side whose first call takes so many seconds has been timed by it: no start-up matters there."""
+"""A peer whose first call takes so many seconds has been timed by it: no start-up matters there.
+
+Not so for us: the first call may have compiled something.
+"""
 
 SAME = 1e-4
 """An objective that is larger by this fraction is a worse one.
@@ -147,10 +150,11 @@ def measure(question, case, *, quick=False):
     value = {name: case.objective(a) if case.objective else None for name, a in answers.items()}
     answers.clear()
 
-    clock = {name: [t] if t > SLOW else [] for name, t in first.items()}
-    cpu = {name: [spent[name]] if t > SLOW else [] for name, t in first.items()}
+    slow = {name for name, t in first.items() if name and t > SLOW}
+    clock = {name: [first[name]] if name in slow else [] for name in sides}
+    cpu = {name: [spent[name]] if name in slow else [] for name in sides}
     wanted = {
-        name: 0 if t > SLOW else max(1, min(REPETITIONS, int(SECONDS[quick] / max(t, 1e-9))))
+        name: 0 if name in slow else max(1, min(REPETITIONS, int(SECONDS[quick] / max(t, 1e-9))))
         for name, t in first.items()
     }
     for turn in range(REPETITIONS):
