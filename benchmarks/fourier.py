@@ -83,6 +83,11 @@ def summary(rows):
             f"→ d=2: seconds grow like m^{slopes[0]:.2f}, those of the processors like "
             f"m^{slopes[1]:.2f}; asked: at most 1.1"
         )
+        most, _, cpu = plane[-1]
+        lines.append(
+            f"→ 10⁹ points at the rate of the last {most}: {1e9 / most * cpu / 3600:.2f} processor "
+            "hours, which Dask divides by the number of processors"
+        )
     return [*lines, f"→ m=5000 d=2: {distance():.1e} of y's spread from the exact f; asked: 1e-5"]
 
 

@@ -72,6 +72,7 @@ MATRIX_FREE = """    centers_ : (n, d) array
     n_iter_ : int
         The steps of conjugate gradients; 1 for a direct solution.
     n_modes_, kernel_error_ : int, float
-        For solver="fourier": the number of Fourier functions, and a bound on |k − k̃| on the box.
+        For solver="fourier": the number of Fourier functions, and a bound on what they
+        miss of the kernel between two points of the box.
         `certificate_.kkt` accounts for it.  There is no `dual_coef_` then: f is a Fourier sum.
 """
