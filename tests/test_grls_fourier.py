@@ -177,6 +177,10 @@ def test_what_is_not_reached_is_said():
         GRLSRegressor(Gaussian(0.5), reg=1e-14, solver="fourier").fit(X[:, :1], Y)
     with pytest.warns(ConvergenceWarning, match="after 1 steps of conjugate gradients"):
         regressor(max_iter=1, tol=1e-9).fit(X, Y)
+    for call in ("fit", "partial_fit"):
+        with pytest.warns(ConvergenceWarning) as caught:
+            getattr(regressor(max_iter=1, tol=1e-9, bounds=BOUNDS), call)(X, Y)
+        assert caught[0].filename == __file__  # the line that called us
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         regressor().fit(X, Y)

@@ -114,7 +114,7 @@ class FourierLearner:
         if is_collection(X):
             with self._fresh():
                 fit_collection(self, X, y, sample_weight)
-            return self._warned()
+            return
         with self._fresh():
             given, X, y, w = self._checked(X, y, sample_weight)
             if is_classifier(self):
@@ -129,7 +129,6 @@ class FourierLearner:
             with self._bar(len(X)) as bar:
                 sums = self._sums(start, given, X, two_axes(Y), w, bar)
             self._finish(start, sums, Y.shape[1:])
-        return self._warned()
 
     def _checked(self, X, y, sample_weight, reset=True, absent=False):
         """The rows as given (a frame for the features) and as numbers, y and the weights.

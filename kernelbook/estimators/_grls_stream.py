@@ -105,7 +105,6 @@ class StreamingLearner(FourierLearner):
                 self._require_unchanged(classes)
             part = self._part(start, columns, given, rows, y, w)
             self._finish(start, sums + part, columns)
-        return self._warned()
 
     @contextmanager
     def _or_as_before(self):

@@ -62,7 +62,8 @@ class GRLSRegressor(RegressorMixin, StreamingLearner, GRLS):
             The feature matrix; only for kernel="precomputed".
         """
         if self._by_fourier(X):
-            return self._fit_fourier(X, y, sample_weight, P)
+            self._fit_fourier(X, y, sample_weight, P)
+            return self._warned()
         with self._fresh():
             sample = self._numeric_sample(X, y, sample_weight, P)
             self._fit_targets(sample, sample.y, self.reg, _num_samples(X))
@@ -75,7 +76,8 @@ class GRLSRegressor(RegressorMixin, StreamingLearner, GRLS):
         The first call needs `bounds`.  A chunk that is refused leaves the learner as it was.
         To solve only once after many chunks, use `fit_chunks`.
         """
-        return self._partial_fit(X, y, sample_weight)
+        self._partial_fit(X, y, sample_weight)
+        return self._warned()
 
     def _numeric_sample(self, X, y, sample_weight, P):
         sample = self._sample(X, y, sample_weight, P, multi_output=True, y_numeric=True)
@@ -141,7 +143,8 @@ class GRLSClassifier(ClassifierMixin, StreamingLearner, GRLS):
             The feature matrix; only for kernel="precomputed".
         """
         if self._by_fourier(X):
-            return self._fit_fourier(X, y, sample_weight, P)
+            self._fit_fourier(X, y, sample_weight, P)
+            return self._warned()
         with self._fresh():
             sample, targets = self._labelled_sample(X, y, sample_weight, P)
             self._fit_targets(sample, targets, self.reg, _num_samples(X))
@@ -154,7 +157,8 @@ class GRLSClassifier(ClassifierMixin, StreamingLearner, GRLS):
         The first call needs `bounds`, and `classes`, all the labels that will come.  A chunk that
         is refused leaves the learner as it was.
         """
-        return self._partial_fit(X, y, sample_weight, classes)
+        self._partial_fit(X, y, sample_weight, classes)
+        return self._warned()
 
     def _labelled_sample(self, X, y, sample_weight, P):
         sample = self._sample(X, y, sample_weight, P)
