@@ -1,5 +1,7 @@
 """The solver for large samples: each piece against the plain one, the whole against others."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from naive import svm as naive
@@ -279,3 +281,18 @@ def test_weights_of_a_large_sample_are_copies():
     two = SVMGBClassifier(Gaussian(2.5), gap_tol=1e-9).fit(X[rows], y[rows])
     assert one.certificate_.primal == pytest.approx(two.certificate_.primal, rel=1e-8)
     np.testing.assert_allclose(one.decision_function(X), two.decision_function(X), atol=1e-4)
+
+
+@pytest.mark.parametrize(("l", "C"), [(1, 100.0), (4, 1.0)])
+def test_memory_is_one_matrix_in_double_precision_and_a_fifth(l, C):
+    kernel, X, P, y, C = problem(1500, l, 6, C=C)
+    solve_large(KernelGram(kernel, X[:200]), P[:200], y[:200], C[:200])  # compiling is not ours
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        assert solve_large(KernelGram(kernel, X), P, y, C) is not None
+        peak = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+    assert peak < 1.2 * 8 * y.size**2
