@@ -5,11 +5,15 @@ import tracemalloc
 import numpy as np
 import pytest
 from naive import svm_path as naive
+from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
 from kernelbook import (
+    FunctionBasis,
     Gaussian,
+    GaussianBasis,
     IncrementalSVMClassifier,
     KernelBasis,
     Linear,
@@ -231,3 +235,33 @@ def test_inner_products_far_from_the_origin_are_announced_before_they_hurt(shift
         far = PrimalSVMClassifier(KernelBasis(Linear()), C=10.0).fit(X + shift, y)
     error = np.abs(far.decision_function(X + shift) - near.decision_function(X)).max()
     assert error < 1e3 * far._blur
+
+
+# ------------------------------------------------------------------------------ what they are
+
+
+@pytest.mark.parametrize("machine", [PrimalSVMClassifier(), IncrementalSVMClassifier()])
+def test_scikit_learn_takes_them_for_classifiers(machine):
+    """Searches stratify their folds by class only then; sorted labels would leave folds empty."""
+    assert is_classifier(machine)
+    X, y = xor(60)
+    order = np.argsort(y)
+    search = GridSearchCV(machine, {"C": [0.1, 1.0]}, cv=3, error_score="raise")
+    assert search.fit(X[order], y[order]).best_score_ > 0.5
+
+
+@pytest.mark.parametrize(
+    ("basis", "words"),
+    [
+        (GaussianBasis(0.5), r"centers=0.5 of GaussianBasis .* \(M, d\).*widths"),
+        (KernelBasis(centers=5), r"centers=5 of KernelBasis .*n_centers"),
+        (KernelBasis(centers=[1.0, 2.0]), r"one centre a row.*not \(2,\)"),
+        (FunctionBasis([np.sin]), r"functions\[0\].*returned shape \(60, 2\).*X\[:, 0\]"),
+    ],
+)
+def test_bases_name_argument_value_and_remedy(basis, words):
+    X, y = xor(60)
+    with pytest.raises(ValueError, match=words):
+        PrimalSVMClassifier(basis).fit(X, y)
+    with pytest.raises(ValueError, match=words):
+        basis.fit(X).evaluate(X)

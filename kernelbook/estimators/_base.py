@@ -48,7 +48,8 @@ class FreeFeatureEstimator(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._precomputed
         # The Gaussian, which None stands for, needs dense rows.
-        tags.input_tags.sparse = isinstance(self.kernel, Kernel) and self.kernel.accepts_sparse
+        kernel = getattr(self, "kernel", None)  # learners over a basis have none
+        tags.input_tags.sparse = isinstance(kernel, Kernel) and kernel.accepts_sparse
         return tags
 
     @property

@@ -14,26 +14,23 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv, train_test_split
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from kernelbook.bases import as_basis
 from kernelbook.certificates import Certificate
-from kernelbook.estimators._base import FreeFeatureEstimator
 from kernelbook.estimators._multiclass import SCHEMES, binary_problems, class_scores, predicted
+from kernelbook.estimators._primal_base import BasisClassifier
 from kernelbook.estimators._svm_checks import (
-    boxes,
     check_choice,
     check_count,
-    check_features,
     check_positive,
     check_rtol,
     labels,
 )
-from kernelbook.estimators.primal import VISIBLE, blur, seeded, warn_if_blurred
+from kernelbook.estimators.primal import VISIBLE, blur, warn_if_blurred
 from kernelbook.features import evaluate
 from kernelbook.solvers.incremental import SELECT, IncrementalPath
 
@@ -66,7 +63,7 @@ class Step(NamedTuple):
     certificate: Certificate
 
 
-class IncrementalSVMClassifier(ClassifierMixin, FreeFeatureEstimator):
+class IncrementalSVMClassifier(BasisClassifier):
     """Support vector machine over a basis that grows, with free features and the hinge loss.
 
     Parameters
@@ -185,13 +182,6 @@ class IncrementalSVMClassifier(ClassifierMixin, FreeFeatureEstimator):
         self.class_weight = class_weight
         self.random_state = random_state
 
-    _precomputed = False
-
-    def __sklearn_tags__(self):
-        tags = super(FreeFeatureEstimator, self).__sklearn_tags__()
-        tags.input_tags.sparse = bool(getattr(self.basis, "accepts_sparse", False))
-        return tags
-
     # ------------------------------------------------------------------------------ fitting
 
     def fit(self, X, y, sample_weight=None):
@@ -291,9 +281,6 @@ class IncrementalSVMClassifier(ClassifierMixin, FreeFeatureEstimator):
                 stacklevel=3,
             )
 
-    def _fit_kernel(self, X, w):
-        self.basis_ = seeded(as_basis(self.basis), self._seed).fit(X, sample_weight=w)
-
     def _check_parameters(self):
         check_positive("C", self.C)
         check_positive("tol", self.tol)
@@ -357,10 +344,7 @@ class _Growth:
 
     def __init__(self, model, X, y, sample_weight, held, seed):
         model._seed = seed
-        sample = model._sample(X, y, sample_weight)
-        self.classes, codes = labels(sample.y)
-        check_features(sample.P, sample.w)
-        C = boxes(model.C, model.class_weight, self.classes, codes, sample.w)
+        sample, self.classes, codes, C = model._priced(X, y, sample_weight)
         B, P = model.basis_.evaluate(sample.X), sample.P
         n = codes.size
         if model.train_on == "centers" and B.shape[1] != n:

@@ -12,23 +12,18 @@ import warnings
 
 import numpy as np
 from numpy.linalg import norm
-from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from kernelbook.bases import as_basis
 from kernelbook.certificates import Certificate
-from kernelbook.estimators._base import FreeFeatureEstimator
 from kernelbook.estimators._multiclass import SCHEMES, binary_problems, class_scores, predicted
+from kernelbook.estimators._primal_base import BasisClassifier
 from kernelbook.estimators._svm_checks import (
-    boxes,
     check_choice,
     check_count,
-    check_features,
     check_positive,
     check_rtol,
-    labels,
 )
 from kernelbook.orthonormal import METHODS, orthonormalize
 from kernelbook.solvers.primal import LOSSES, solve_primal
@@ -43,7 +38,7 @@ BLURRED = 1e-5
 """The same for rounding errors of the inner products, in units of the margin."""
 
 
-class PrimalSVMClassifier(ClassifierMixin, FreeFeatureEstimator):
+class PrimalSVMClassifier(BasisClassifier):
     """Support vector machine over basis functions, with free features.
 
     Parameters
@@ -136,13 +131,6 @@ class PrimalSVMClassifier(ClassifierMixin, FreeFeatureEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    _precomputed = False
-
-    def __sklearn_tags__(self):
-        tags = super(FreeFeatureEstimator, self).__sklearn_tags__()
-        tags.input_tags.sparse = bool(getattr(self.basis, "accepts_sparse", False))
-        return tags
-
     # ------------------------------------------------------------------------------ fitting
 
     def fit(self, X, y, sample_weight=None):
@@ -156,10 +144,7 @@ class PrimalSVMClassifier(ClassifierMixin, FreeFeatureEstimator):
 
     def _fit(self, X, y, sample_weight):
         self._seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        sample = self._sample(X, y, sample_weight)
-        classes, codes = labels(sample.y)
-        check_features(sample.P, sample.w)
-        C = boxes(self.C, self.class_weight, classes, codes, sample.w)
+        sample, classes, codes, C = self._priced(X, y, sample_weight)
         coordinates = self._orthonormal_coordinates(sample.X)
 
         m = _num_samples(X)
@@ -175,9 +160,6 @@ class PrimalSVMClassifier(ClassifierMixin, FreeFeatureEstimator):
         self._keep(solutions, np.array(betas), coordinates, sample.kept)
         self._blur = blur(self.basis_, coordinates, solutions)
         self.classes_, self._scheme = classes, self.multiclass
-
-    def _fit_kernel(self, X, w):
-        self.basis_ = seeded(as_basis(self.basis), self._seed).fit(X, sample_weight=w)
 
     def _orthonormal_coordinates(self, X):
         """x̂ at the samples; warns if what orthonormalization dropped is visible there."""
@@ -304,14 +286,3 @@ def warn_if_blurred(blur):
             UserWarning,
             stacklevel=3,
         )
-
-
-def seeded(basis, seed):
-    """The basis, which must be a copy, with `seed` wherever it has no random_state of its own."""
-    parameters = basis.get_params() if hasattr(basis, "get_params") else {}
-    empty = [
-        name
-        for name, value in parameters.items()
-        if name.split("__")[-1] == "random_state" and value is None
-    ]
-    return basis.set_params(**dict.fromkeys(empty, seed)) if empty else basis

@@ -1,0 +1,115 @@
+"""The rule for λ where the optimal one is not unique, and when features separate alone."""
+
+import numpy as np
+import pytest
+from scipy import linalg
+from scipy.optimize import linprog, nnls
+from scipy.spatial.distance import cdist
+
+from kernelbook.features import feature_range
+from kernelbook.solvers.svm_dual import bounds_reached, solve_svm
+from kernelbook.solvers.svm_multipliers import _nearest, choose_multipliers, separate
+
+cvxopt = pytest.importorskip("cvxopt")
+
+
+def gaussian(X, width=1.0):
+    return np.exp(-cdist(X, X, "sqeuclidean") / width**2)
+
+
+def problem(m, l, seed, width=1.5, C=1.0, constant=True, kernel="gaussian"):
+    """A noisy XOR with l random features, the first of them the constant."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, 3))
+    y = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=m) > 0, 1.0, -1.0)
+    P = rng.normal(size=(m, l))
+    if l and constant:
+        P[:, 0] = 1.0
+    K = gaussian(X, width) if kernel == "gaussian" else X @ X.T
+    return K, P, y, np.full(m, float(C))
+
+
+def assert_least_norm(z, G, g, weight=None):
+    """Gz ≥ g, and the gradient of ½zᵀWz is a non-negative combination of the active rows."""
+    size = np.linalg.norm(G, axis=1) * np.linalg.norm(z) + np.abs(g)
+    slack = G @ z - g
+    assert np.all(slack >= -1e-9 * size)
+    gradient = z if weight is None else weight @ z
+    active = G[slack <= 1e-9 * size]
+    _, rest = nnls(active.T, gradient) if len(active) else (None, np.linalg.norm(gradient))
+    assert rest <= 1e-8 * np.linalg.norm(gradient)
+
+
+def test_nearest_point_of_a_polyhedron():
+    rng = np.random.default_rng(0)
+    for trial in range(200):
+        k, n = rng.integers(1, 12), rng.integers(1, 150)
+        G = np.round(rng.normal(size=(n, k))) if trial % 3 == 0 else rng.normal(size=(n, k))
+        inside = rng.normal(size=k) * 10.0 ** rng.uniform(-2, 3)
+        g = G @ inside - rng.exponential(size=n) * (rng.random(n) < 0.7)
+        assert_least_norm(_nearest(G, g, np.linalg.norm(inside)), G, g)
+
+
+def test_nearest_point_says_when_there_is_none():
+    G = np.array([[1.0, 0.0], [-1.0, 0.0]])
+    assert _nearest(G, np.array([1.0, 1.0]), 1.0) is None
+    np.testing.assert_allclose(_nearest(G, np.array([1.0, -1.0]), 1.0), [1.0, 0.0])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_separate_says_yes_exactly_when_the_features_separate(seed):
+    rng = np.random.default_rng(seed)
+    m, r = rng.integers(10, 200), rng.integers(1, 10)
+    Q = np.linalg.qr(rng.normal(size=(m, r)))[0]
+    y = np.where(Q @ rng.normal(size=r) > 0, 1.0, -1.0)
+    if seed % 2:
+        y[: 1 + seed // 4] *= -1
+    w = rng.uniform(0.2, 3, size=m)
+    nu = separate(Q, y, w)
+    feasible = linprog(np.zeros(r), -y[:, None] * Q, -np.ones(m), bounds=(None, None)).status == 0
+    assert (nu is not None) == feasible
+    if nu is not None:
+        assert_least_norm(nu, y[:, None] * Q, np.ones(m), Q.T @ (w[:, None] * Q))
+
+
+def polyhedron_oracle(h, Q, y, w, at_zero, at_C):
+    """The rule by cvxopt, all conditions as they stand."""
+    free = ~(at_zero | at_C)
+    sign = np.where(at_zero, y, -y)[~free]
+    independent = linalg.qr(Q[free].T, pivoting=True)[2][: np.linalg.matrix_rank(Q[free])]
+    solution = cvxopt.solvers.qp(
+        cvxopt.matrix(Q.T @ (w[:, None] * Q)),
+        cvxopt.matrix(np.zeros(Q.shape[1])),
+        cvxopt.matrix(-sign[:, None] * Q[~free]),
+        cvxopt.matrix(-sign * (y - h)[~free]),
+        cvxopt.matrix(Q[free][independent]),
+        cvxopt.matrix((y - h)[free][independent]),
+        options={"show_progress": False, "abstol": 1e-12, "reltol": 1e-12, "feastol": 1e-12},
+    )
+    return np.ravel(solution["x"])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rule_for_lambda_when_support_vectors_do_not_determine_it(seed):
+    """Indicator features of groups: a group without free support vectors leaves its λ open."""
+    rng = np.random.default_rng(seed)
+    m = 60
+    group = rng.integers(0, 6, size=m)
+    P = np.eye(6)[group]
+    y = np.where(group < 3, 1.0, -1.0)
+    y[rng.choice(m, 4, replace=False)] *= -1
+    X = rng.normal(size=(m, 2))
+    K, w = gaussian(X, 2.0), rng.uniform(0.5, 2.0, size=m)
+    s = solve_svm(K, P, y, 0.3 * w)
+    where = bounds_reached(y * s.beta, 0.3 * w)
+    assert s.certificate.kkt < 1e-10
+    free = ~(where[0] | where[1])
+    assert np.linalg.matrix_rank(P[free]) < 6  # otherwise there would be nothing to choose
+    expected = polyhedron_oracle(K @ s.beta, P, y, w, *where)
+    np.testing.assert_allclose(s.coef, expected, atol=1e-6)
+    # and it does not depend on where the solver came from
+    Q = feature_range(P).Q
+    h = K @ s.beta
+    other = Q.T @ (P @ (s.coef + 1e-6))
+    chosen = choose_multipliers(h, Q, y, w, *where, other)
+    np.testing.assert_allclose(Q @ chosen, P @ s.coef, atol=1e-5)
