@@ -152,6 +152,11 @@ def test_the_summary_has_the_means_of_each_method(tmp_path, monkeypatch):
     assert line.split() == ["one", "3", "0", "2.333"]
 
 
+@pytest.mark.parametrize("name", ["abs", "spirals", "ionosphere", "coil20", "text"])
+def test_every_paper_s_experiment_names_its_results(name):
+    assert get(name).measures
+
+
 def two_rows(cell):
     """The better row has the measure, the other does not."""
     return [

@@ -10,6 +10,7 @@ NAME.json, its provenance, beside it.  One file holds one experiment; the pieces
 (word selection, pLSA, geodesic features) have files of their own.
 """
 
+from dataclasses import replace
 from importlib import import_module
 
 __all__ = ["NAMES", "get"]
@@ -18,8 +19,21 @@ NAMES = ("abs", "spirals", "ionosphere", "coil20", "text", "keep")
 """Every experiment's name; its module is `kernelbook.experiments.NAME_`, to spare the built-ins."""
 
 
+SUMMARY = {
+    "spirals": (("cv_error", "fresh_error"), "cv_error"),
+    "coil20": (("accuracy",), None),
+    "text": (("accuracy",), None),
+}
+"""`measures` and `best` of experiments whose long runs go on from a journal: named here, since a
+journal belongs to the bytes of the experiment's own file."""
+
+
 def get(name):
     """The `Experiment` of that name."""
     if name not in NAMES:
         raise ValueError(f"experiment {name!r} is not known; there are {', '.join(NAMES)}.")
-    return import_module(f"kernelbook.experiments.{name}_").EXPERIMENT
+    experiment = import_module(f"kernelbook.experiments.{name}_").EXPERIMENT
+    if name in SUMMARY:
+        measures, best = SUMMARY[name]
+        experiment = replace(experiment, measures=measures, best=best)
+    return experiment
