@@ -121,6 +121,15 @@ def test_only_some_cells(tmp_path):
             run(toy(), tmp_path, only=[rule], progress=False)
 
 
+def test_a_value_with_a_comma_is_one_value(tmp_path):
+    """`--only "x=inner, LIBSVM"` used to run "inner" instead."""
+    cells = [{"x": x} for x in ("inner", "inner, LIBSVM", "sum")]
+    named = Experiment("toy", "names", lambda quick: cells, lambda cell: [{"method": "m"}])
+    for value, expected in (("inner, LIBSVM", cells[1:2]), ("inner,sum", cells[::2])):
+        done = run(named, tmp_path / value, only=[f"x={value}"], progress=False)
+        assert [r["x"] for r in table(done.table)] == [c["x"] for c in expected]
+
+
 def test_parts_add_up_to_the_whole(tmp_path):
     whole = run(toy(), tmp_path / "whole", progress=False)
     for x in ("4", "1,2"):

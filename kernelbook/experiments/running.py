@@ -143,7 +143,10 @@ def _chosen(cells, only):
         key, _, value = rule.partition("=")
         if key not in cells[0]:
             raise ValueError(f"only={rule!r} must be KEY=VALUE with KEY one of {list(cells[0])}.")
-        kept = [k for k in chosen if str(cells[k][key]) in value.split(",")]
+        # Names of methods have commas too: a value that fits as a whole is not taken apart.
+        whole = any(str(cell[key]) == value for cell in cells)
+        wanted = [value] if whole else value.split(",")
+        kept = [k for k in chosen if str(cells[k][key]) in wanted]
         if not kept:
             values = sorted({str(cells[k][key]) for k in chosen})
             raise ValueError(f"only={rule!r} leaves no cell; {key} has the values {values}.")
