@@ -12,6 +12,13 @@ What a learner finds depends only on the *span* H₀ of the features: an inverti
 invariance).  So a map is free to scale its features for the sake of the arithmetic, and
 `Polynomials` does.
 
+**Weights.**  Where a learner is given sample weights, a row of weight 2 is two rows, also for the
+features.  A transformer that learns from the rows (means, quantiles, principal components) is
+fitted with `sample_weight` if its `fit` takes it (in a `Pipeline`, if every step does), and
+otherwise, if the weights are whole numbers, on rows repeated that often (`fit_features`).  With
+other weights a transformer, or a step of a pipeline, that takes none sees the rows unweighted.
+Rows of weight zero it never sees.
+
 On a sample the features may be linearly dependent although they are independent as
 functions (two class indicators that never fire in the training set are both zero).
 Then λ is not unique; `feature_range` reduces P to its range and fixes one λ.
@@ -23,8 +30,15 @@ from math import comb
 
 import numpy as np
 from scipy import linalg, sparse
+from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import (
+    _check_feature_names_in,
+    check_is_fitted,
+    has_fit_parameter,
+    validate_data,
+)
 
 __all__ = [
     "Constant",
@@ -35,10 +49,13 @@ __all__ = [
     "check_order",
     "evaluate",
     "feature_range",
+    "fit_features",
 ]
 
 
 _MOST = 100_000  # monomials, far more than any sample can tell apart
+
+_ROWS = 1_000_000  # to which a sample is repeated, at most
 
 
 class Constant(TransformerMixin, BaseEstimator):
@@ -202,6 +219,31 @@ def as_features(features):
         f"features={features!r} is neither 'constant', None, a transformer with fit and "
         "transform, nor a function of X."
     )
+
+
+def fit_features(features, X, y, w):
+    """The feature map fitted to rows that count w > 0 times; see "Weights" above."""
+    blind = isinstance(features, (Constant, Polynomials, NoFeatures, FunctionFeatures))
+    if blind or np.all(w == 1):
+        return features.fit(X, y)
+    takers, all_take = _weight_arguments(features)
+    if not all_take and np.all(w == np.floor(w)) and w.sum() <= _ROWS:
+        rows = np.repeat(np.arange(len(w)), w.astype(np.intp))
+        return features.fit(X.iloc[rows] if _is_frame(X) else X[rows], y[rows])
+    return features.fit(X, y, **dict.fromkeys(takers, w))
+
+
+def _weight_arguments(features):
+    """The arguments of `fit` that take weights, and whether they reach every step."""
+    if not isinstance(features, Pipeline):
+        takes = has_fit_parameter(features, "sample_weight")
+        return ["sample_weight"] * takes, takes
+    if get_config()["enable_metadata_routing"]:  # then the pipeline's own requests decide
+        takes = features.get_metadata_routing().consumes("fit", ["sample_weight"])
+        return list(takes), False
+    steps = {name: step for name, step in features.steps if hasattr(step, "fit")}
+    takers = [name for name, step in steps.items() if has_fit_parameter(step, "sample_weight")]
+    return [f"{name}__sample_weight" for name in takers], len(takers) == len(steps)
 
 
 def evaluate(features, X) -> np.ndarray:

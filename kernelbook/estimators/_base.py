@@ -17,7 +17,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from kernelbook.features import GivenFeatures, as_features, evaluate
+from kernelbook.features import GivenFeatures, as_features, evaluate, fit_features
 from kernelbook.kernels import Kernel, as_kernel
 
 __all__ = ["FreeFeatureEstimator", "Sample"]
@@ -141,7 +141,7 @@ class FreeFeatureEstimator(BaseEstimator):
             X = X[:, kept] if kept.size < m else X
         else:
             self._fit_kernel(X, w)
-        P = self._fit_features(given, y) if given_P is None else given_P
+        P = self._fit_features(given, y, w) if given_P is None else given_P
         return Sample(X, y, w, P, kept)
 
     def _fit_kernel(self, X, w):
@@ -155,13 +155,13 @@ class FreeFeatureEstimator(BaseEstimator):
         self.features_ = GivenFeatures(P)
         return self.features_.matrix(P, m)
 
-    def _fit_features(self, X, y):
+    def _fit_features(self, X, y, w):
         if self._precomputed and not (self.features is None or isinstance(self.features, str)):
             raise ValueError(
                 f"kernel='precomputed' cannot evaluate features={self.features!r}: X is a Gram "
                 "matrix.  Pass the feature matrix itself: fit(G, y, P=...), predict(G, P=...)."
             )
-        self.features_ = as_features(self.features).fit(X, y)
+        self.features_ = fit_features(as_features(self.features), X, y, w)
         P = evaluate(self.features_, X)
         self._n_free = P.shape[1]
         return P
