@@ -22,6 +22,8 @@ BLAS, OpenMP and our own threads are all held to the same number.  Peers that us
 do so by their own choice; the column of processor seconds tells.
 """
 
+import ctypes
+import gc
 import importlib
 import json
 import os
@@ -187,8 +189,9 @@ def measure(question, case, *, quick=False):
 def peak_memory(call):
     """How many megabytes of memory `call` adds at its highest; NaN where the system cannot tell.
 
-    A forked child starts with our data in memory and without our garbage.  Linux counts the pages
-    it really holds, and forgets their highest number when asked to.
+    A forked child starts with our data in memory and, once it has given back what we freed, without
+    our garbage, which `call` could otherwise use unseen.  Linux counts the pages that it really
+    holds, and forgets their highest number when asked to.
     """
     if not (hasattr(os, "fork") and os.path.exists("/proc/self/clear_refs")):
         return float("nan")
@@ -197,6 +200,9 @@ def peak_memory(call):
     if child == 0:  # nothing of the parent may run here but `call`: leave by _exit
         status = 1
         try:
+            gc.collect()
+            if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
+                libc.malloc_trim(0)
             with open("/proc/self/clear_refs", "w") as refs:
                 refs.write("5")
             before = _status("VmHWM")

@@ -176,27 +176,26 @@ class GRLS(FreeFeatureEstimator):
         """The learner, after a warning if it has not converged; to be called by `fit`."""
         for doubt in self.__dict__.pop("_doubts"):
             warnings.warn(doubt, UserWarning, stacklevel=3)
+        if not self.certificate_.kkt <= self.tol:
+            warnings.warn(self._unreached(), ConvergenceWarning, stacklevel=3)
+        return self
+
+    def _unreached(self):
+        """What to say, and to advise, when `tol` was not reached."""
         certificate = self.certificate_
-        if not certificate.kkt <= self.tol:
-            reached = (
-                f"kkt={certificate.kkt:.1e}, duality gap {certificate.gap:.1e} at the objective "
-                f"{certificate.primal:.3g}"
-            )
-            message = (
+        reached = (
+            f"kkt={certificate.kkt:.1e}, duality gap {certificate.gap:.1e} at the objective "
+            f"{certificate.primal:.3g}"
+        )
+        if self._dense:
+            return (
                 f"the linear system is too ill-conditioned for tol={self.tol}: {reached}.  A "
                 "larger reg, a narrower kernel or scaled data help."
             )
-            if not self._dense:
-                message = (
-                    f"solver={self.solver!r} ended before tol={self.tol}, after {self.n_iter_} "
-                    f"steps: {reached}.  A larger max_iter, reg, tol or n_centers help."
-                )
-            warnings.warn(
-                message,
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        return self
+        return (
+            f"solver={self.solver!r} ended before tol={self.tol}, after {self.n_iter_} steps: "
+            f"{reached}.  A larger max_iter, reg, tol or n_centers help."
+        )
 
     @property
     def coef_cov_(self):

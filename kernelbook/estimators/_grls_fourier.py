@@ -273,28 +273,19 @@ class FourierLearner:
         self.kernel_error_ = float(system.kernel_error())
         self.certificate_ = Certificate.joint(solution.certificates)
 
-    def _warned(self):
+    def _unreached(self):
         if self._fourier is None:
-            return super()._warned()
-        for doubt in self.__dict__.pop("_doubts"):
-            warnings.warn(doubt, UserWarning, stacklevel=3)
-        kkt = self.certificate_.kkt
-        if not kkt <= self.tol:
-            share = self._kernel_share
-            remedy = (
-                f"{share:.1e} of it because the kernel is exact to {self.kernel_error_:.1e} with "
-                f"{self.n_modes_} Fourier functions (a bound, often pessimistic).  A larger reg or "
-                "tol, a smoother or wider kernel, or an exact solver help."
-                if share > kkt / 2
-                else f"after {self.n_iter_} steps of conjugate gradients.  A larger max_iter, reg "
-                "or tol help."
-            )
-            warnings.warn(
-                f"solver='fourier' did not reach tol={self.tol}: kkt={kkt:.1e}, {remedy}",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        return self
+            return super()._unreached()
+        kkt, share = self.certificate_.kkt, self._kernel_share
+        remedy = (
+            f"{share:.1e} of it because the kernel is exact to {self.kernel_error_:.1e} with "
+            f"{self.n_modes_} Fourier functions (a bound, often pessimistic).  A larger reg or "
+            "tol, a smoother or wider kernel, or an exact solver help."
+            if share > kkt / 2
+            else f"after {self.n_iter_} steps of conjugate gradients.  A larger max_iter, reg "
+            "or tol help."
+        )
+        return f"solver='fourier' did not reach tol={self.tol}: kkt={kkt:.1e}, {remedy}"
 
     # --------------------------------------------------------------------------- progress
 
