@@ -215,6 +215,8 @@ def _blocks(X, name):
             X = X.rechunk({axis: -1 for axis in range(1, X.ndim)})
         return list(X.to_delayed().ravel()), list(X.chunks[0])
     if hasattr(X, "to_delayed") and hasattr(X, "npartitions"):
-        parts = list(X.to_delayed())
+        # Dask's optimizer joins partitions of a file by how many of its columns are read: X and y
+        # would be cut in different places.  As they are, both share one task that reads the file.
+        parts = list(X.to_delayed(optimize_graph=False))
         return parts, [np.nan] * len(parts)
     raise TypeError(f"{name} is a {type(X).__name__}; pass a Dask array or data frame.")

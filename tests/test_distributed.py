@@ -1,6 +1,8 @@
 """The G-RLS learners on a Dask cluster of several processes."""
 
+import json
 import os
+import re
 import tempfile
 from pathlib import Path
 
@@ -171,3 +173,31 @@ def test_what_is_refused(client):
         model.score(x, y)
     with pytest.raises(TypeError, match="return_std needs an array"):
         model.predict(x, return_std=True)
+
+
+def test_the_program_of_the_book_runs(client, tmp_path):
+    """The block of "Beyond m³" as it is printed, with another address and another folder."""
+    book = Path(__file__).resolve().parents[1] / "book" / "computing" / "beyond.ipynb"
+    cells = json.loads(book.read_text(encoding="utf-8"))["cells"]
+    text = "".join("".join(cell["source"]) for cell in cells)
+    (program,) = re.findall(r"```python\n(import dask\.dataframe.*?)```", text, re.DOTALL)
+    for printed, ours in (
+        ("tcp://head:8786", client.scheduler.address),
+        ("/shared/points", str(tmp_path)),
+    ):
+        assert printed in program
+        program = program.replace(printed, ours)
+    unit = (X - X.min(axis=0)) / np.ptp(X, axis=0)
+    frame = pd.DataFrame(unit, columns=["u", "v"]).assign(y=Y)
+    for part in range(3):
+        frame[part::3].to_parquet(tmp_path / f"{part}.parquet")
+    names = {}
+    exec(program, names)
+    with names["client"]:
+        learner = names["learner"]
+    assert learner.certificate_.kkt <= learner.tol
+    assert learner._fourier.statistics.m == M
+    options = {"reg": learner.reg, "tol": learner.tol, "solver": "cholesky"}
+    exact = GRLSRegressor(Gaussian(0.15), Polynomials(2), **options).fit(frame[["u", "v"]], Y)
+    off = learner.predict(frame[["u", "v"]]) - exact.predict(frame[["u", "v"]])
+    assert np.sqrt(np.mean(off**2)) <= learner.tol * (np.std(Y) + 1e-4 * np.sqrt(np.mean(Y**2)))
