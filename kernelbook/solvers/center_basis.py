@@ -10,8 +10,8 @@ others (duplicates, Gaussians much wider than the distance of their centres), an
 A centre whose function is within √rtol of the others, relative to its norm, is dropped, c_j = 0.
 Adding some ε to the diagonal instead ("jitter") would solve another problem, and not say so.
 Working with ẑ = L⁻¹k instead of k squares no condition number: rows of ẑ are no longer than
-√K(x, x), whatever K_nn is like.  But a product with L⁻¹ multiplies rounding errors by up to
-1/√rtol, so sums over the sample are best taken of ẑ, and not of k.
+√K(x, x), whatever K_nn is like.  But a product with L⁻¹ multiplies rounding errors by about
+1/√rtol (no bound, but hardly ever more), so sums over the sample are best taken of ẑ, and not of k.
 
 **Conditionally positive definite kernels** have a norm only where Σ_j c_j φ_p(z_j) = 0.  With the
 projection M onto these c, the functions Σ_i M_ij K(z_i, ·) take the place of the translates;
@@ -19,9 +19,9 @@ their Gram matrix MK_nnM is positive semidefinite.
 
 References
 ----------
-Williams & Seeger, *Using the Nyström method to speed up kernel machines*, NIPS 2001; Rudi,
+Williams & Seeger, *Using the Nyström method to speed up kernel machines*, NIPS 13 (2000); Rudi,
 Camoriano & Rosasco, *Less is more: Nyström computational regularization*, NIPS 2015; Higham,
-*Accuracy and Stability of Numerical Algorithms* (2002), section 10.3.
+*Accuracy and Stability of Numerical Algorithms* (2002).
 """
 
 import numpy as np

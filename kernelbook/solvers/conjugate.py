@@ -1,12 +1,13 @@
 """Preconditioned conjugate gradients, for several right-hand sides at once.
 
 To solve AX = B with A symmetric positive definite, known only as a map V ↦ AV.  With x₀ = 0 the
-k-th iterate minimizes (x − x*)ᵀA(x − x*) over the Krylov space span{B⁻¹b, …, (B⁻¹A)^{k−1}B⁻¹b} of
-the preconditioner B ≈ A, so that
+k-th iterate minimizes (x − x*)ᵀA(x − x*) over the Krylov space span{C⁻¹b, …, (C⁻¹A)^{k−1}C⁻¹b} of
+the preconditioner C ≈ A, symmetric and positive definite too, so that
 
-    ‖x_k − x*‖_A  ≤  2 ((√κ − 1)/(√κ + 1))^k ‖x*‖_A,       κ = cond(B⁻¹A):
+    ‖x_k − x*‖_A  ≤  2 ((√κ − 1)/(√κ + 1))^k ‖x*‖_A,       κ = λ_max/λ_min of C⁻¹A:
 
-about ½√κ steps a factor e.  Clusters of eigenvalues count as one; a few outliers cost a step each.
+at most about ½√κ steps a factor e.  Clusters of eigenvalues count as one; a few outliers cost a
+step each.
 
 The columns of B have nothing to do with each other but that they share the products AV: each has
 its own step lengths, and rests once it is good enough.
@@ -17,7 +18,7 @@ anew when this function returns, and call again with what is left.
 References
 ----------
 Hestenes & Stiefel, *Methods of conjugate gradients for solving linear systems* (1952); Saad,
-*Iterative Methods for Sparse Linear Systems* (2nd ed. 2003), sections 6.7, 6.11 and 9.2.
+*Iterative Methods for Sparse Linear Systems* (2nd ed. 2003).
 """
 
 import numpy as np

@@ -11,22 +11,26 @@ of preconditioned conjugate gradients (`fourier_operator`).
 1. *CG.*  With the residual r = b − Az, p(z) − min p = rᵀA⁻¹r ≤ ‖r‖²/γ, because A ⪰ γI.  So
    dual = primal − ‖r‖²/γ is a lower bound, and since p is quadratic the root of the gap bounds the
    error of the fitted values, in the mean.
-2. *The kernel.*  Let f̃ be the solution for k̃ and f that for k.  The systems differ by Φ̃ − Φ, and
-   c − c̃ = G(Φ̃ − Φ)c̃ with ‖G‖ ≤ 1/(Wγ).  Since y − f = Wγc/w,
+2. *The kernel.*  Let f̃ be the solution for k̃ and f that for k.  With rows and columns scaled by
+   s_i = √w_i, and u = c/s, the systems differ by S(Φ̃ − Φ)S, and u − ũ = G S(Φ̃ − Φ)S ũ with
+   ‖G‖ ≤ 1/(Wγ).  Since s(y − f) = Wγu,
 
        ‖f − f̃‖ ≤ (ε/γ)‖y − f̃‖      (norms weighted by w),
 
    because |s_i s_j (Φ̃ − Φ)_ij| ≤ ε s_i s_j makes a matrix of norm ≤ εΣs_i² = εW.
 
+Where CG has stopped short of f̃, ‖y − f̃‖ is at most what was found plus the first bound.
+
 `kkt` is the sum of both bounds, in units of what the features leave of y (plus 10⁻⁴ of y): what the
 dense solvers call kkt, and in the same units.  The second bound assumes that all errors of the
 kernel conspire; it is a theorem, and often pessimistic.
 
-NUFFTs to relative accuracy ε' act like a further error of ε'κ(0) in the kernel, and are counted so.
+NUFFTs to relative accuracy ε' act, to first order, like a further error of ε'κ(0) in the kernel;
+four times that is counted.  ε' itself is what finufft promises, not a theorem.
 
 **Variance.**  In the Gaussian process of k̃, with noise variance γW/w_i and a flat prior on λ, the
 variance of f(x) per unit of scale is γ·uᵀ[joint matrix]⁻¹u; eliminating λ leaves one system with A
-for each point, whose error ‖r‖²/γ is known as above.
+for each point, and γ times the bound above, ‖r‖², on its error.
 
 References
 ----------
@@ -56,7 +60,10 @@ _DOUBT = 1e-9
 
 
 def accuracy(tol, reg, peak=1.0):
-    """The relative error of the kernel at which its part of `kkt` is surely below 0.4 `tol`."""
+    """The relative error of the kernel at which it and the NUFFTs take at most ½ `tol` of `kkt`.
+
+    Not below 10⁻¹⁴: where that is too much, `kkt` will say so.
+    """
     return float(np.clip(0.4 * tol * reg / peak, 1e-14, 1e-2))
 
 
@@ -158,7 +165,7 @@ class System:
         primal = np.maximum(primal, self.reg * np.sum(Z * Z, axis=1))
         gap = np.sum(R * R, axis=1) / self.reg
         misfit = np.sqrt(np.maximum(primal - self.reg * np.sum(Z * Z, axis=1), 0.0))
-        kernel_part = self.kernel_error() / self.reg * misfit / size
+        kernel_part = self.kernel_error() / self.reg * (misfit + np.sqrt(gap)) / size
         kkt = np.sqrt(gap) / size + kernel_part
         return Solution(
             coefficients=to_complex(Z) * self.frame.grid.D,
@@ -196,7 +203,7 @@ class System:
             Beyond the reach of the box the kernel part is that of the prior, κ(0).
         P : (n, ℓ) array
         tol : float
-            The error asked for, in units of κ(0).
+            The error aimed at, in units of γκ(0): the variance is small where samples are many.
         """
         grid, near = self.frame.grid, self.frame.grid.near(X)
         Psi = np.zeros((len(X), 2 * len(grid.D) - 1))

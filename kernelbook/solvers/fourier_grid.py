@@ -5,7 +5,7 @@ trapezoidal rule of spacing h_k = 1/p_k in frequency, and of its terms those wit
 
     k̃(x, z) = Σ_j D_j² e^(2πi⟨jh, x − z⟩),      D_j² = h_1…h_d k̂(jh).
 
-k̃ is positive definite, of finite rank, and periodic with periods p_k: it is the kernel of the
+k̃ is positive semidefinite, of finite rank, and periodic with periods p_k: it is the kernel of the
 *basis expansion* in the functions D_j e^(2πi⟨jh,x⟩), which are orthonormal in its Hilbert space.
 
 **Aliasing.**  By Poisson's formula the sum over *all* j is Σ_n κ(‖x − z + n∘p‖): the kernel and its
@@ -27,9 +27,9 @@ Two points of the box are then 2ρ from each other's images, and a point within 
 at every point of the box, and the kernel part of f is taken to be zero.  So f is right everywhere,
 and no periodic image of the data is ever taken for the data.
 
-**Smoothness decides the price.**  The number of frequencies is about Π 2R p_k.  For the Gaussian R
-grows like √log(1/ε); for Matérn's functions the cut costs about R^(−2ν), so that high accuracy is
-affordable for smooth kernels, or on the line, only.
+**Smoothness decides the price.**  The number of frequencies is at most about Π 2R p_k.  For the
+Gaussian R grows like √log(1/ε); for Matérn's functions the cut costs about R^(−2ν), so that high
+accuracy is affordable for smooth kernels, or on the line, only.
 
 References
 ----------

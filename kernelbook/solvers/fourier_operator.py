@@ -9,12 +9,13 @@ Eliminating λ by its normal equations leaves Az = b with
 
     A = (1/W) ΨᵀMΨ + γI,     b = (1/W) ΨᵀMy,     M = D − DP(PᵀDP)⁺PᵀD,     D = diag w:
 
-the features are projected out exactly, and A ⪰ γI whatever the data.
+the features are projected out exactly, and A ⪰ γI whatever the data.  (W = Σw; D without an index
+is diag w, D_j the weight of a frequency.)
 
 **Coordinates.**  One of each pair ±j of frequencies is kept.  v_j = (a_j − ib_j)/√2 for the
 functions D_j√2cos and D_j√2sin; (a, b) is a real vector z, and the map is an isometry.
 
-**Products.**  FᴴWF is Toeplitz.  Its product with v is a convolution: transform v to the points of
+**Products.**  FᴴDF is Toeplitz.  Its product with v is a convolution: transform v to the points of
 a grid, multiply by the transform of (t_j), which is real, and transform back.  Both FFTs are
 real, of 2^d times as many points as there are frequencies.
 
@@ -25,7 +26,7 @@ be diagonal.
 References
 ----------
 Hestenes & Stiefel, J. Res. NBS 49 (1952); Saad, *Iterative Methods for Sparse Linear Systems*
-(2003), chapter 9; Chan & Jin, *An Introduction to Iterative Toeplitz Solvers* (2007).
+(2003); Chan & Jin, *An Introduction to Iterative Toeplitz Solvers* (2007).
 """
 
 import numpy as np

@@ -1,10 +1,10 @@
 """All that the Fourier solver asks of the data: sums over the samples, of a size without m.
 
-With F_ij = e^(2πi⟨jh,x_i⟩), W = diag w, the feature matrix P and the targets Y, these are
+With F_sj = e^(2πi⟨jh,x_s⟩), D = diag w, the feature matrix P and the targets Y, these are
 
-    FᴴWF,  FᴴWP,  FᴴWY,  PᵀWP,  PᵀWY,  the squares of Y,  Σw,  m.
+    FᴴDF,  FᴴDP,  FᴴDY,  PᵀDP,  PᵀDY,  the squares of Y,  Σw,  m.
 
-FᴴWF is Toeplitz: its entry (j, k) is t_{j−k}, t_j = Σ_i w_i e^(−2πi⟨jh,x_i⟩), so that one
+FᴴDF is Toeplitz: its entry (j, k) is t_{j−k}, t_j = Σ_s w_s e^(−2πi⟨jh,x_s⟩), so that one
 non-uniform fast Fourier transform (NUFFT) at double size gives it, and one more each column of P
 and Y.
 
@@ -12,7 +12,7 @@ and Y.
 chunks, in any order, from any number of machines.
 
 **What must be fixed before the first sample** is the box (and so the grid), and a `Frame`:
-a change of basis PA in which the features are about orthonormal, so that PᵀWP, whose condition is
+a change of basis PA in which the features are about orthonormal, so that PᵀDP, whose condition is
 the square of that of P, loses no digits to a clumsy basis; and λ₀, a first guess at λ, so that
 targets far from zero do not drown what the features leave of them.  Both are taken from a pilot
 sample; neither has any influence on the solution but by rounding.
@@ -122,7 +122,7 @@ class Statistics:
     symbol : complex array of shape (4J_1+1, …, 2J_d+1)
         t_j for |j_k| ≤ 2J_k, the half with j_d ≥ 0.
     FY, FP : (k, n) and (ℓ, n) complex arrays
-        FᴴWY and FᴴWP, transposed, at the frequencies `Grid.K`.
+        FᴴDY and FᴴDP, transposed, at the frequencies `Grid.K`.
     PP, PY : (ℓ, ℓ) and (ℓ, k) arrays
     YY : (k,) array
         Σ w_i (Y − Pλ₀)².

@@ -9,9 +9,9 @@ symmetric and positive definite there, also for conditionally positive definite 
 with it is one pass over the upper half of the kernel matrix, whose tiles are forgotten.  The answer
 is the exact one, to the tolerance that the certificate shows: c = Su, with Pᵀc = 0.
 
-**Preconditioner.**  The eigenvalues of (1) lie between ρ and about m; without help it takes about
-½√(1/γ) steps a factor e.  The Nyström approximation F Fᵀ ≈ MK̃M of `center_basis` knows the large
-ones, and by Woodbury's formula
+**Preconditioner.**  For K(x, x) ≤ 1 the eigenvalues of (1) lie between ρ and ρ + m; without help it
+takes up to ½√(1 + 1/γ) steps a factor e.  The Nyström approximation F Fᵀ ≈ MK̃M of `center_basis`
+knows the large ones, and by Woodbury's formula
 
     (FFᵀ + ρI)⁻¹ = (I − F(FᵀF + ρI)⁻¹Fᵀ)/ρ.
 

@@ -1,4 +1,4 @@
-"""G-RLS over translates at n centres, with free features, in O(m + n² + a panel) of memory.
+"""G-RLS over translates at n centres, with free features, in O(m(ℓ+k) + n² + a panel) of memory.
 
 In the orthonormal coordinates ẑ of a `CenterBasis`, with the features projected out and rows scaled
 by √w as in `grls_scaled` (M = I − QQᵀ), the problem is a ridge regression in r ≤ n unknowns,
@@ -6,8 +6,9 @@ by √w as in `grls_scaled` (M = I − QQᵀ), the problem is a ridge regression
     minimize  ‖M(ỹ − Ẑu)‖² + ρ‖u‖²,      ρ = mγ,
     (ẐᵀMẐ + ρI) u = ẐᵀMỹ,                                                                 (1)
 
-and c = Tu, λ = TQᵀ(ỹ − Ẑu).  With all samples as centres it is the exact problem.  It never is
-solved by (K_nm K_mn + ρK_nn)c = K_nm y, whose condition number is that of K_nn times larger.
+and c = Tu, and λ by least squares from ỹ − Ẑu.  With all samples as centres it is the exact
+problem.  It never is solved by (K_nm K_mn + ρK_nn)c = K_nm y, whose condition number is up to
+cond K_nn times larger.
 
 **Preconditioner.**  Conjugate gradients on (1) need one pass over K_mn for each step, and the
 number of steps is that of a good preconditioner: the matrix of (1) with s rows of the sample in
