@@ -18,7 +18,7 @@ import click
 import benchmarks
 from benchmarks.harness import Row, measure, provenance, threads
 
-RESULTS = Path(__file__).parents[1] / "book" / "results"
+ROOT = Path(__file__).parents[1]
 SHARED = {"harness", "problems", "__main__"}
 
 
@@ -74,13 +74,21 @@ def verdicts(rows, targets):
 
 
 def write(rows, folder, facts):
+    """Write the table; rows of other questions that are in it already stay."""
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "benchmarks.csv").open("w", newline="") as file:
-        table = csv.writer(file)
-        table.writerow([f.name for f in fields(Row)])
-        for row in rows:
-            values = asdict(row).values()
-            table.writerow([f"{v:.5g}" if isinstance(v, float) else v for v in values])
+    path, names = folder / "benchmarks.csv", [f.name for f in fields(Row)]
+    asked, old = {row.question for row in rows}, []
+    if path.exists():
+        with path.open(newline="") as file:
+            old = [row for row in csv.DictReader(file) if row["question"] not in asked]
+    new = [
+        {k: f"{v:.5g}" if isinstance(v, float) else v for k, v in asdict(row).items()}
+        for row in rows
+    ]
+    with path.open("w", newline="") as file:
+        table = csv.DictWriter(file, names, lineterminator="\n", extrasaction="ignore")
+        table.writeheader()
+        table.writerows(sorted(old + new, key=lambda row: row["question"]))
     (folder / "benchmarks.json").write_text(json.dumps(facts, indent=1) + "\n")
 
 
@@ -88,7 +96,11 @@ def write(rows, folder, facts):
 @click.argument("names", nargs=-1)
 @click.option("--quick", is_flag=True, help="Small sizes only: under two minutes.")
 @click.option("--threads", "count", default=os.cpu_count(), show_default=True)
-@click.option("--output", default=RESULTS, type=click.Path(path_type=Path), show_default=True)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Folder of benchmarks.csv.  [default: book/results; _build/results if --quick]",
+)
 def main(names, quick, count, output):
     """Measure kernelbook beside its peers; NAMES are modules of this package, by default all."""
     known = questions()
@@ -99,6 +111,7 @@ def main(names, quick, count, output):
         facts = provenance(count, quick)
         for name in names or known:
             rows += ask(name, quick)
+    output = output or ROOT / ("_build/results" if quick else "book/results")
     facts["minutes"] = round((time.perf_counter() - start) / 60, 1)
     write(rows, output, facts)
     print(f"\n{len(rows)} rows in {facts['minutes']} minutes: {output / 'benchmarks.csv'}")

@@ -129,3 +129,13 @@ def test_unkind_problems_have_two_classes():
         assert set(y) == {-1.0, 1.0}
         assert width > 0
         assert C > 0
+
+
+def test_a_question_asked_alone_leaves_the_other_rows(tmp_path):
+    facts = provenance(2, True)
+    for name in ("one", "two", "one"):
+        write(measure(name, case(), quick=True), tmp_path, facts)
+    with (tmp_path / "benchmarks.csv").open() as file:
+        asked = [row["question"] for row in csv.DictReader(file)]
+    assert set(asked) == {"one", "two"}
+    assert asked.count("one") == asked.count("two")
