@@ -1,9 +1,13 @@
 """The problems that several questions share, and what an answer to them is worth."""
 
+from functools import partial
+
 import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 
-__all__ = ["hinge_objective", "noisy_xor", "rings", "unkind"]
+from benchmarks.harness import Case
+
+__all__ = ["hinge_objective", "noisy_xor", "rings", "svm_cases", "unkind"]
 
 BLOCK = 1000
 
@@ -59,3 +63,27 @@ def hinge_objective(X, y, width, C, P=None):
         return 0.5 * energy + C * np.maximum(0.0, 1.0 - y * f).sum()
 
     return value
+
+
+def svm_cases(sizes, ours, peer, theirs, P=None):
+    """A case for each (data, m, d, C); both sides are called with (X, y, C, width).
+
+    Parameters
+    ----------
+    sizes : list of tuples
+    ours, theirs : callables
+        Return (support, β, λ).
+    peer : str
+    P : callable, optional
+        The free features X → (m, ℓ); without it the constant.
+    """
+    for data, m, d, C in sizes:
+        X, y = data(m, d)
+        problem = X, y, C, d**0.5
+        yield Case(
+            f"{data.__name__} m={m} d={d} C={C:g}",
+            partial(ours, *problem),
+            {peer: partial(theirs, *problem)},
+            hinge_objective(X, y, d**0.5, C, None if P is None else P(X)),
+            {"m": m, "d": d, "C": C} | ({} if P is None else {"l": P(X).shape[1]}),
+        )

@@ -1,7 +1,9 @@
 """To a relative duality gap of 10⁻⁸, beside SVC(tol=1e-6), which stalls somewhere before."""
 
-from benchmarks.harness import Case, Target
-from benchmarks.problems import hinge_objective, noisy_xor, rings
+from functools import partial
+
+from benchmarks.harness import Target
+from benchmarks.problems import noisy_xor, rings, svm_cases
 from benchmarks.svm_one_bias import ours, svc
 
 QUESTION = "SVMGBClassifier to a relative gap of 1e-8, ℓ=1, beside SVC(tol=1e-6)"
@@ -23,13 +25,6 @@ SIZES = (
 
 
 def cases(quick):
-    for data, m, d, C in SIZES[0] + ([] if quick else SIZES[1]):
-        X, y = data(m, d)
-        width = d**0.5
-        yield Case(
-            f"{data.__name__} m={m} d={d} C={C:g}",
-            lambda X=X, y=y, C=C, width=width: ours(X, y, C, width, gap_tol=1e-8),
-            {"SVC(tol=1e-6)": lambda X=X, y=y, C=C, w=width: svc(X, y, C, w, tol=1e-6)},
-            hinge_objective(X, y, width, C),
-            {"m": m, "d": d, "C": C},
-        )
+    sizes = SIZES[0] + ([] if quick else SIZES[1])
+    exact, tight = partial(ours, gap_tol=1e-8), partial(svc, tol=1e-6)
+    return svm_cases(sizes, exact, "SVC(tol=1e-6)", tight)

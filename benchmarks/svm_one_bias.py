@@ -2,8 +2,8 @@
 
 from sklearn.svm import SVC
 
-from benchmarks.harness import Case, Target
-from benchmarks.problems import hinge_objective, noisy_xor, rings
+from benchmarks.harness import Target
+from benchmarks.problems import noisy_xor, rings, svm_cases
 from kernelbook import Gaussian, SVMGBClassifier
 
 QUESTION = "SVMGBClassifier, ℓ=1, tol 1e-3, beside SVC with a 4 GB cache"
@@ -32,16 +32,7 @@ SIZES = (
 
 
 def cases(quick):
-    for data, m, d, C in SIZES[0] + ([] if quick else SIZES[1]):
-        X, y = data(m, d)
-        width = d**0.5
-        yield Case(
-            f"{data.__name__} m={m} d={d} C={C:g}",
-            lambda X=X, y=y, C=C, width=width: ours(X, y, C, width),
-            {"SVC": lambda X=X, y=y, C=C, width=width: svc(X, y, C, width)},
-            hinge_objective(X, y, width, C),
-            {"m": m, "d": d, "C": C},
-        )
+    return svm_cases(SIZES[0] + ([] if quick else SIZES[1]), ours, "SVC", svc)
 
 
 def ours(X, y, C, width, **options):

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from benchmarks.harness import Case, Target
-from benchmarks.problems import hinge_objective, noisy_xor, rings
+from benchmarks.harness import Target
+from benchmarks.problems import noisy_xor, rings, svm_cases
 from benchmarks.svm_one_bias import svc
 from kernelbook import Gaussian, SVMGBClassifier
 
@@ -31,17 +31,10 @@ def free(X):
 
 
 def cases(quick):
-    for data, m, d, C in SIZES[0] + ([] if quick else SIZES[1]):
-        X, y = data(m, d)
-        width = d**0.5
-        yield Case(
-            f"{data.__name__} m={m} d={d} C={C:g}",
-            lambda X=X, y=y, C=C, width=width: ours(X, y, C, width),
-            {"SVC, one bias": lambda X=X, y=y, C=C, width=width: with_zeros(X, y, C, width)},
-            # One bias is a special case of ten features: ours must be the smaller minimum.
-            hinge_objective(X, y, width, C, free(X)),
-            {"m": m, "d": d, "C": C, "l": 10},
-        )
+    # One bias is a special case of ten features: ours must be the smaller minimum.
+    return svm_cases(
+        SIZES[0] + ([] if quick else SIZES[1]), ours, "SVC, one bias", with_zeros, P=free
+    )
 
 
 def ours(X, y, C, width, **options):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from naive import svm as naive
 from scipy.spatial.distance import cdist
+from svm_samples import gaussian, problem
 
 from kernelbook.features import feature_range
 from kernelbook.solvers import svm_dual
@@ -18,22 +19,6 @@ from kernelbook.solvers.svm_problem import constant_first, is_definite, prepare
 from kernelbook.solvers.svm_reference import conditional_gram, solve_reference
 
 cvxopt = pytest.importorskip("cvxopt")
-
-
-def gaussian(X, width=1.0):
-    return np.exp(-cdist(X, X, "sqeuclidean") / width**2)
-
-
-def problem(m, l, seed, width=1.5, C=1.0, constant=True, kernel="gaussian"):
-    """A noisy XOR with l random features, the first of them the constant."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(m, 3))
-    y = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=m) > 0, 1.0, -1.0)
-    P = rng.normal(size=(m, l))
-    if l and constant:
-        P[:, 0] = 1.0
-    K = gaussian(X, width) if kernel == "gaussian" else X @ X.T
-    return K, P, y, np.full(m, float(C))
 
 
 def box(y, C):

@@ -113,7 +113,7 @@ def graded(tmp_path_factory):
     (folder / "anna" / "notes.txt").write_text(CANARY)
     paths = [course / "gradebook.db", course / "grading-secret", masters / "small" / "checks.py"]
     paths += [masters / "small" / "small.ipynb", folder / "anna" / "small.ipynb", "/etc/passwd"]
-    paths += [folder / "anna" / "notes.txt", "/etc/shadow", "/root/.bashrc", __file__]
+    paths += [folder / "anna" / "notes.txt", "/etc/shadow", Path.home() / ".bashrc", __file__]
     tokens = {
         "{paths!r}": repr([str(p) for p in paths]),
         "{escape!r}": repr(str(root / "escaped")),
