@@ -39,8 +39,8 @@ strict: env  ## the book again from nothing, every warning an error
 	@$(BIN)/python tools/build_book.py --strict
 
 unit: env  ## unit tests, first compiled, then (the jitted kernels) interpreted
-	@$(BIN)/python -m pytest -q -n 2 --dist loadfile tests
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m interpreted tests
+	@HYPOTHESIS_PROFILE=gate $(BIN)/python -m pytest -q -n 2 --dist loadfile tests
+	@HYPOTHESIS_PROFILE=gate NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m interpreted tests
 
 notebooks: env  ## run every notebook and compare what it prints with what is stored
 	@$(BIN)/python tools/check_notebooks.py

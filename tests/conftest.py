@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 HTML = Path(__file__).resolve().parents[1] / "_build" / "html"
 BROWSER = os.environ.get("KERNELBOOK_BROWSER") or shutil.which("chromium")
@@ -17,6 +18,14 @@ QUIET = [
     "--disable-sync",
     "--host-resolver-rules=MAP * ~NOTFOUND",  # nothing may come from the network
 ]
+
+# Property tests: `make test` and CI give the same verdict on the same tree; whoever runs pytest
+# searches on, with new examples each time.  What fails prints the line that brings it back.
+settings.register_profile("gate", derandomize=True, database=None, print_blob=True)
+settings.register_profile("search", print_blob=True)
+settings.load_profile(
+    os.environ.get("HYPOTHESIS_PROFILE") or ("gate" if os.environ.get("CI") else "search")
+)
 
 
 def pytest_configure(config):

@@ -97,3 +97,25 @@ def test_rule_for_lambda_when_support_vectors_do_not_determine_it(seed):
     other = Q.T @ (P @ (s.coef + 1e-6))
     chosen = choose_multipliers(h, Q, y, w, *where, other)
     np.testing.assert_allclose(Q @ chosen, P @ s.coef, atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_features_that_vanish_at_the_free_samples_leave_lambda_open(seed):
+    """Q is zero there up to rounding, and what rounding holds is not held."""
+    rng = np.random.default_rng(seed)
+    m = 12
+    P = rng.normal(size=(m, 1)) @ [[1.0, 2.0]]
+    P[:5] = 0.0
+    y = np.where(rng.random(m) < 0.5, 1.0, -1.0)
+    at_zero, at_C = np.arange(m) >= 8, (np.arange(m) >= 5) & (np.arange(m) < 8)
+    Q = feature_range(P).Q
+    Q[:5] += 1e-17 * rng.normal(size=(5, 1))
+    optimal, w = np.array([rng.normal()]), rng.uniform(0.5, 2.0, m)
+    margin = np.where(at_zero, 1 + rng.random(m), np.where(at_C, 1 - rng.random(m), 1.0))
+    h = y * margin - Q @ optimal
+    h[:5] = y[:5] + 1e-15 * rng.normal(size=5)
+    chosen = choose_multipliers(h, Q, y, w, at_zero, at_C, optimal)
+    assert np.abs(chosen) <= np.abs(optimal) + 1e-12
+    f = y * (h + Q @ chosen)
+    assert f[at_zero].min() > 1 - 1e-9
+    assert f[at_C].max() < 1 + 1e-9

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from naive import svm as naive_svm
 from naive import svm_path as naive
@@ -61,6 +61,8 @@ def test_ties(kind, kernel, l):
     st.sampled_from(["gaussian", "linear", "wide"]),
     st.floats(-3, 3),
 )
+@example(5, 1, 2, "gaussian", 0.0)  # twice the same feature, and it vanishes at all free samples
+@example(5, 1, 2, "wide", 3.0)
 def test_any_small_integer_sample(n, seed, l, kernel, log_C):
     rng = np.random.default_rng(seed)
     X = rng.integers(-1, 2, size=(n, 2)).astype(float)
@@ -73,6 +75,29 @@ def test_any_small_integer_sample(n, seed, l, kernel, log_C):
     if n <= 6:
         assert value == pytest.approx(naive_svm.every_face(K, P, y, C)[0], abs=1e-8, rel=1e-8)
     assert naive.kkt_violation(K, P, y, np.full(n, C), beta, lam) < 1e-8 * (1 + C)
+
+
+VANISHING = [
+    # where, kernel, y, features at the samples that have any
+    ([-1.0, 1.0, 0.5, -1.0, -0.5], "gaussian", [1, -1, 1, 1, 1], {1: (1, 1), 2: (1, 1)}),
+    ([0.0, 0.0, 0.7, 1.1, -0.5, 0.0], "wide", [1, 1, 1, -1, 1, 1], {2: (0.5, 1), 3: (1, 1)}),
+    ([0.0, -1.0, 1.0, 1.0], "gaussian", [1, -1, 1, -1], {1: (-2, 0), 2: (2, 1), 3: (2, 1)}),
+]
+
+
+@pytest.mark.parametrize(("x", "kernel", "y", "rows"), VANISHING)
+def test_lambda_where_the_features_vanish_at_all_free_samples(x, kernel, y, rows):
+    """Rounding errors in the place of zeros once held λ, at a value of their own."""
+    X, y = np.array(x)[:, None], np.array(y, dtype=float)
+    K, P = KERNELS[kernel](X), np.zeros((y.size, 2))
+    P[list(rows)] = list(rows.values())
+    path, vanish = svm_path(K, P, y, C_max=30.0), 0
+    for C in between(path.C):
+        beta, lam = path(C)
+        assert naive.kkt_violation(K, P, y, np.full(y.size, C), beta, lam) < 1e-9
+        free = (y * beta > 1e-9 * C) & (y * beta < (1 - 1e-9) * C)
+        vanish += free.any() and not P[free].any()
+    assert vanish
 
 
 def test_rank_deficient_features_change_nothing():

@@ -45,6 +45,9 @@ SLIVER = 1e-11
 RANK = 1e-8
 """Directions that the free samples hold with less than this relative force count as not held."""
 
+NOTHING = 1e-13
+"""Rows this small beside the largest are rounding of features that are zero: they hold nothing."""
+
 
 def choose_multipliers(h, Q, y, w, at_zero, at_C, guess):
     """ν of least Σ w_i (Qν)_i² among the optimal ones, f = h + Qν.
@@ -61,11 +64,13 @@ def choose_multipliers(h, Q, y, w, at_zero, at_C, guess):
         return guess
     V, R = _whiten(Q, w)
     free = ~(at_zero | at_C)
-    x, N = _equations(V[free], (y - h)[free])
+    nothing = NOTHING * np.linalg.norm(V, axis=1).max()
+    x, N = _equations(V[free], (y - h)[free], nothing)
     if N.shape[1]:
         # y_i f_i ≥ 1 reads y_i (V_i Nz) ≥ y_i (y − h − Vx)_i; for α_i = C_i both sides change sign.
         sign = np.where(at_zero, y, -y)[~free]
         G = sign[:, None] * (V[~free] @ N)
+        G[np.linalg.norm(G, axis=1) <= nothing] = 0.0
         g = sign * (y - h - V @ x)[~free]
         x = x + N @ _least_distance(G, g, N.T @ (R @ guess - x))
     return linalg.solve_triangular(R, x)
@@ -90,14 +95,18 @@ def _whiten(Q, w):
     return linalg.solve_triangular(R, Q.T, trans="T").T, R
 
 
-def _equations(A, b):
-    """The least-norm x that fits Ax = b best, and an orthonormal basis of what A leaves open."""
+def _equations(A, b, nothing=0.0):
+    """The least-norm x that fits Ax = b best, and an orthonormal basis of what A leaves open.
+
+    What A holds with no more force than `nothing`, it leaves open: features that vanish at all free
+    samples come as rows of rounding errors, which are large only beside each other.
+    """
     r = A.shape[1]
     if A.shape[0] == 0:
         return np.zeros(r), np.eye(r)
     # Few rows leave directions open that only the full V has; of many, U would be a large square.
     U, size, Vt = linalg.svd(A, full_matrices=A.shape[0] < r)
-    rank = int(np.sum(size > RANK * size[0])) if size[0] > 0 else 0
+    rank = int(np.sum(size > max(RANK * size[0], nothing)))
     x = Vt[:rank].T @ ((U[:, :rank].T @ b) / size[:rank])
     return x, Vt[rank:].T
 

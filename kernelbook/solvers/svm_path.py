@@ -29,6 +29,8 @@ __all__ = ["SVMPath", "svm_path"]
 
 POOR = 1e-5
 """A violation of the optimality conditions that is worth a warning."""
+OPTIMAL = 1e-10
+"""A λ that breaks no margin by more than this counts as optimal."""
 
 
 class SVMPath:
@@ -65,7 +67,8 @@ class SVMPath:
     def __call__(self, C):
         """(β, λ) at C, a number; at a jump, the limit from above.
 
-        Where λ is not unique it is chosen by the rule of `kernelbook.solvers.svm_multipliers`.
+        Where λ is not unique it is chosen by the rule of `kernelbook.solvers.svm_multipliers`: it
+        breaks a margin by no more than `kkt` says, twice, or than 10⁻¹⁰.
         """
         if not 0 <= C <= self.C[-1]:
             raise ValueError(f"C={C!r} is not on the path, which goes from 0 to {self.C[-1]:g}.")
@@ -80,8 +83,16 @@ class SVMPath:
         at_zero = ~piece.at_C
         at_zero[piece.elbow] = False
         h, guess = self._gram @ beta, span.Q.T @ (self._P @ lam)
-        w = self._w
-        return span.T @ choose_multipliers(h, span.Q, self._y, w, at_zero, piece.at_C, guess)
+        places = at_zero, piece.at_C
+        chosen = span.T @ choose_multipliers(h, span.Q, self._y, self._w, *places, guess)
+        own, other = (self._breach(h + self._P @ v, *places) for v in (lam, chosen))
+        # Which λ is a question for the optimal ones only.
+        return chosen if other <= max(2.0 * own, OPTIMAL) else lam
+
+    def _breach(self, f, at_zero, at_C):
+        """By how much f breaks what the places of the samples ask of the margins."""
+        over = self._y * f - 1.0
+        return np.where(at_zero, -over, np.where(at_C, over, np.abs(over))).max(axis=-1)
 
     def _violations(self):
         """For each piece what its tracer found, or what Φβ + Pλ shows, if that is worse.
@@ -99,9 +110,9 @@ class SVMPath:
                 for row, mask, piece, c in zip(beta, free, some, C, strict=True):
                     row[piece.elbow], mask[piece.elbow] = piece.beta(c), True
                 lam = np.array([piece.lam(c) for piece, c in zip(some, C, strict=True)])
-                over = y * (beta @ self._gram + lam @ self._P.T) - 1.0
+                f = beta @ self._gram + lam @ self._P.T
                 at_C = np.array([piece.at_C for piece in some]) & ~free
-                breach = np.where(free, np.abs(over), np.where(at_C, over, -over)).max(axis=1)
+                breach = self._breach(f, ~(free | at_C), at_C)
                 size = np.abs(beta).max(axis=1)
                 balance = np.abs(beta @ Q).max(axis=1, initial=0.0) / np.where(size > 0, size, 1.0)
                 worst = np.maximum(breach, balance)
