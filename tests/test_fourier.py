@@ -138,8 +138,22 @@ def test_chunks_order_duplicates_and_absent_rows(l):
 
 def test_overflowing_sums_are_an_error():
     X, Y, w, P = problem(1)
+    late = np.linspace(0.0, 1e200, len(Y))[:, None]  # what the first samples do not announce
+    grid = design(Gaussian(1.0), X.min(axis=0), X.max(axis=0), 1e-6)
+    start = frame(grid, P[:9], Y[:9], w[:9], 1e-6)
     with pytest.raises(ValueError, match="overflow: scale y"):
-        fitted(Gaussian(1.0), X, 1e200 * Y, w, P)
+        fourier.System(start, statistics(start, X, late * Y, w, P), 1e-2)
+
+
+@pytest.mark.parametrize("factor", [1e-300, 1e-160, 1e200, 1e300])
+def test_units_of_y_and_of_the_weights(factor):
+    X, Y, w, P = problem(1)
+    ours = fitted(Gaussian(1.0), X, Y, w, P).solve(1e-6)
+    for a, b in ((factor, 1.0), (1.0, factor)):
+        theirs = fitted(Gaussian(1.0), X, a * Y, b * w, P).solve(1e-6)
+        np.testing.assert_allclose(theirs.lam / a, ours.lam, rtol=1e-9)
+        np.testing.assert_allclose(theirs.coefficients / a, ours.coefficients, atol=1e-9)
+        assert max(c.kkt for c in theirs.certificates) < 1e-6
 
 
 # --------------------------------------------------------------------------- the equations

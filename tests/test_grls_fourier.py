@@ -147,6 +147,7 @@ def test_auto_is_exact_below_twenty_thousand_and_fourier_where_it_wins(monkeypat
     monkeypatch.setattr(_grls_fourier, "EXACT_BELOW", 500)
     ours = GRLSRegressor(**ARGUMENTS, tol=1e-7).fit(X, Y)
     assert ours.n_modes_ > 100
+    assert ours.solver_ == "fourier"
     exact = [
         {"kernel": ThinPlate(), "features": Polynomials(1)},
         {"kernel": Matern(0.1, 0.5)},  # would need too many functions
@@ -222,12 +223,38 @@ def test_data_that_are_refused(ours):
             regressor().fit(bad, Y)
     with pytest.raises(TypeError, match="dense rows"):
         regressor().fit(sparse.csr_matrix(X), Y)
-    with pytest.raises(ValueError, match="overflow"):
-        regressor().fit(X, 1e200 * Y)
+    for late, first, message in (
+        (1e200, 1.0, "overflow"),
+        (1e-200, 0.0, "underflow: scale them"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            regressor().fit_chunks([(X[:300], first * Y[:300]), (X[300:], late * Y[300:])])
     with pytest.raises(ValueError, match="NaN"):
         ours.predict(np.full((1, 2), np.nan))
     with pytest.raises(ValueError, match="P is taken only"):
         ours.predict(Z, P=np.ones((80, 6)))
+
+
+@pytest.mark.parametrize("factor", [1e-170, 1e200])
+def test_units(factor, ours):
+    """Of y, whose squares are no numbers, and of the weights; no warning either."""
+    f, std = ours.predict(Z, return_std=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        scaled = regressor().fit(X, factor * Y, W)
+        g, deviation = scaled.predict(Z, return_std=True)
+        close(g / factor, f)
+        np.testing.assert_allclose(deviation / factor, std, rtol=1e-6)
+        close(regressor().fit(X, Y, factor * W).predict(Z), f)
+        chunked = regressor().fit_chunks(chunks(X, factor * Y, factor * W))
+        close(chunked.predict(Z) / factor, f)
+
+
+def test_nothing_comes_of_nothing():
+    assert not regressor().fit(X, 0 * Y).predict(Z).any()
+    late = regressor().fit_chunks([(X[:300], 0 * Y[:300]), (X[300:], Y[300:])])
+    exact = GRLSRegressor(**ARGUMENTS).fit(X, np.r_[0 * Y[:300], Y[300:]])
+    close(late.predict(Z), exact.predict(Z), 1e-5)
 
 
 def test_periodic_images_are_not_data(ours, exact):

@@ -210,7 +210,8 @@ def test_refusals(solver, options, message, data):
 def test_what_needs_the_matrix_is_refused(solver, data):
     X, y, Z = data
     model = GRLSRegressor(Gaussian(2.0), solver=solver, n_centers=20, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="return_std is not available"):
+    assert model.solver_ == solver
+    with pytest.raises(ValueError, match=r"return_std is not available .*'fourier' has it"):
         model.predict(Z, return_std=True)
     with pytest.raises(AttributeError, match="coef_cov_ is not available"):
         _ = model.coef_cov_
@@ -229,6 +230,23 @@ def test_a_kernel_that_vanishes_warns(data):
     with pytest.warns(UserWarning, match="zero at every pair of centres"):
         model.fit(X, y)
     np.testing.assert_allclose(model.coef_, [y.mean()])
+
+
+def test_dropped_centres_are_counted_and_named():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(700, 1))
+    y = np.sin(6 * X[:, 0]) + (X[:, 0] > 0.5)
+    exact = GRLSRegressor(Gaussian(0.5), reg=1e-8).fit(X, y)
+    ours = GRLSRegressor(Gaussian(0.5), reg=1e-8, solver="nystrom", centers=X).fit(X, y)
+    np.testing.assert_allclose(ours.predict(X), exact.predict(X), atol=1e-7)
+    with pytest.warns(ConvergenceWarning, match=r"6\d\d of its 700 centres depend on others"):
+        ours.set_params(reg=1e-12).fit(X, y)
+    # Of conditionally positive definite kernels, and many samples, no certificate can tell.
+    lots = rng.uniform(size=(4100, 1))
+    pairs = np.vstack([lots[:5], lots[:5] + 1e-10])
+    model = GRLSRegressor(ThinPlate(), Polynomials(1), 1e-3, "nystrom", centers=pairs)
+    with pytest.warns(UserWarning, match=r"of the 10 centres depend on others .* of the rest"):
+        model.fit(lots, lots[:, 0] ** 2)
 
 
 def test_a_fit_that_ends_early_warns(data):

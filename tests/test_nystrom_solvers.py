@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from naive import grls as naive
+from scipy import sparse
 from sklearn.linear_model import Ridge
 
 from kernelbook import Gaussian, GRLSRegressor, Laplacian, Linear, Polynomials, ThinPlate
@@ -232,6 +233,64 @@ def test_duplicated_and_dependent_centres():
     np.testing.assert_allclose(
         predicted(kernel, once, X[:40], Z), predicted(kernel, again, many, Z), atol=1e-8
     )
+
+
+@pytest.mark.parametrize("few", [False, True], ids=["all samples", "some"])
+@pytest.mark.parametrize("rtol", [None, 1e-9])
+def test_certificates_count_the_centres_that_were_dropped(few, rtol, monkeypatch):
+    """Against the exact solver: the objective by `gap`, the fitted values by `kkt`."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(400, 1))
+    Y = np.sin(6 * X) + (X > 0.5) + 0.1 * rng.normal(size=(400, 1))
+    P, kernel = np.ones((400, 1)), Gaussian(0.5)
+    monkeypatch.setattr(nystrom, "_SMALL", 400 if few else 399)  # with and without the full pass
+    basis = CenterBasis(kernel, X[:200] if few else X, None, rtol)
+    assert basis.rank + basis.dropped == basis.n
+    for reg in (1e-4, 1e-8):
+        exact = GRLSRegressor(kernel, reg=reg).fit(X, Y)
+        ours = nystrom.solve(basis, X, P, Y, reg)
+        (certificate,) = ours.certificates
+        rounding = 1e-10
+        excess = certificate.primal - exact.certificate_.primal
+        assert excess <= certificate.gap + rounding
+        f = kernel(X, basis.centers) @ ours.c + ours.lam
+        off = np.sqrt(np.mean((f - exact.predict(X)) ** 2)) / (np.std(Y) + 1e-4)
+        assert off <= certificate.kkt + rounding
+        if rtol is None:
+            assert off < 1e-8  # as few are dropped as rounding allows
+        elif reg == 1e-8:
+            assert off > 1e-6
+            assert certificate.gap < 300 * excess  # a bound, but not a useless one
+
+
+def test_duplicates_are_dropped_for_nothing():
+    X, Y, P, w, _ = sample(d=10)
+    kernel = Gaussian(0.7)
+    twice = np.vstack([X[:40], X[:40]])
+    assert CenterBasis(kernel, twice).dropped == 0
+    basis = CenterBasis(Linear(), sparse.csr_array(np.vstack([twice[35:45], np.zeros((2, 10))])))
+    assert (basis.rank, basis.dropped) == (10, 0)
+    # Centres that nearly coincide may matter: nothing is known about where their difference leads.
+    near = CenterBasis(kernel, np.vstack([X[:40], X[:40] + 1e-9]))
+    assert near.dropped == 40
+    (certificate, _) = nystrom.solve(near, X, P, Y, 1e-4, w).certificates
+    assert certificate.kkt > 0.1
+    pairs = np.vstack([X[:40], X[:40] + 1e-9])
+    thin = CenterBasis(ThinPlate(), pairs, np.c_[np.ones(80), pairs])
+    assert thin.dropped > 0
+    assert nystrom.solve(thin, X, P, Y, 1e-4, w).uncounted == 0  # the full problem was looked at
+
+
+def test_conjugate_gradients_leave_dependent_centres_to_the_direct_solution():
+    rng = np.random.default_rng(0)
+    apart, close = rng.uniform(size=(500, 20)), rng.uniform(size=(500, 1))
+    assert not nystrom.direct_pays(500, 1)
+    options = {"P": None, "reg": 1e-4, "tol": 1e-8}
+    assert nystrom.suitable_basis(Gaussian(0.3), apart, **options).dropped == 0
+    basis = nystrom.suitable_basis(Gaussian(0.3), close, **options)
+    assert basis.dropped > 0
+    Y = np.sin(9 * close)
+    assert nystrom.solve(basis, close, np.ones((500, 1)), Y, 1e-4).n_iter == 0
 
 
 def test_dependent_features_get_the_lambda_of_the_exact_solver():

@@ -17,12 +17,14 @@ from kernelbook.estimators._grls_centers import fit_with_centers
 from kernelbook.estimators._grls_checks import (
     check_number,
     doubts_about_rank,
+    room_for,
     rounding_of,
     symmetric_copy,
     total,
 )
 from kernelbook.features import check_order
 from kernelbook.solvers.grls import METHODS, System
+from kernelbook.solvers.grls_factor import SchurFactor
 
 __all__ = ["GRLS"]
 
@@ -73,14 +75,17 @@ class GRLS(FreeFeatureEstimator):
         self._dense, self._fourier = method not in _WITHOUT_GRAM, None
         if not self._dense:
             _WITHOUT_GRAM[method](self, sample, Y, reg, m)
+            self.solver_ = method
             return
-        gram = self._own_gram(sample)
+        with room_for(len(Y), 1, self._remedy()):
+            gram = self._own_gram(sample)
         self._remember(sample)
         if self._tilt is not None:
             self._centers -= self._tilt.origin
         system = System(gram, sample.P, reg, sample.w, method, self._rounding(gram))
         solution = system.solve(Y.reshape(len(Y), -1), self._predicted_at(sample))
         lam = self._untilted(solution.c, solution.lam)
+        self.solver_ = "cholesky" if isinstance(system.factor, SchurFactor) else "nullspace"
 
         columns = Y.shape[1:]
         self._doubts = doubts_about_rank(system.scaling.features, sample.P)
@@ -129,6 +134,18 @@ class GRLS(FreeFeatureEstimator):
             )
         check_order(sample.P, sample.X, self.kernel_)
         return self.solver if self.solver in _WITHOUT_GRAM else "nullspace"
+
+    def _remedy(self):
+        """What to do where the Gram matrix does not fit in memory."""
+        if self._pairwise:
+            return "pass the points and a kernel, with solver='nystrom' or 'cg'."
+        if not self.reg > 0:
+            return "interpolation (reg=0) needs it; with reg > 0 there is solver='cg'."
+        return (
+            "solver='cg' needs none and is exact, to tol; solver='nystrom' is faster, with "
+            "n_centers translates only.  (solver='auto' takes 'fourier' from m = 20,000 on where "
+            "kernel, columns, reg and tol allow it.)"
+        )
 
     def _order(self):
         return 0 if self._pairwise else self.kernel_.cpd_order
@@ -194,7 +211,7 @@ class GRLS(FreeFeatureEstimator):
             )
         return (
             f"solver={self.solver!r} ended before tol={self.tol}, after {self.n_iter_} steps: "
-            f"{reached}.  A larger max_iter, reg, tol or n_centers help."
+            f"{reached}.  {self._help}"
         )
 
     @property
@@ -203,7 +220,7 @@ class GRLS(FreeFeatureEstimator):
         if not self._dense:
             raise AttributeError(
                 "coef_cov_ is not available for a learner fitted with solver='nystrom' or 'cg': it "
-                "needs the factored m×m system.  Use solver='cholesky'."
+                "needs the factored m×m system.  Use solver='fourier' or 'cholesky'."
             )
         if self._coef_cov is None:
             raise AttributeError(
@@ -235,8 +252,9 @@ class GRLS(FreeFeatureEstimator):
         if not self._dense:
             raise ValueError(
                 "return_std is not available for a learner fitted with solver='nystrom' or 'cg': "
-                "it needs the factored m×m system.  Use solver='cholesky' or 'nullspace', on part "
-                "of the sample if it is too large."
+                "it needs the factored m×m system.  For one to three columns solver='fourier' has "
+                "it; else use solver='cholesky' or 'nullspace', on part of the sample if it is too "
+                "large."
             )
         if np.isnan(self._deviation).any():
             raise ValueError(

@@ -49,11 +49,12 @@ def fit_with_centers(learner, sample, Y, reg, m):
         P = None
         if learner.kernel_.cpd_order:
             P = evaluate(learner.features_, centers) if rows is None else sample.P[rows]
-        rtol = None
         if nystrom_:
-            direct = nystrom.direct_pays(centers.shape[0], sample.X.shape[1], columns.shape[1])
-            rtol = nystrom.span_tolerance(learner.kernel_, centers, reg, learner.tol, direct)
-        basis = CenterBasis(learner.kernel_, centers, P, rtol)
+            basis = nystrom.suitable_basis(
+                learner.kernel_, centers, P, reg, learner.tol, columns.shape[1]
+            )
+        else:
+            basis = CenterBasis(learner.kernel_, centers, P)
         arrays = sample.X, sample.P, columns, reg, sample.w
         options = {"tol": learner.tol, "max_iter": learner.max_iter, "tick": tick}
         if nystrom_:
@@ -73,6 +74,19 @@ def fit_with_centers(learner, sample, Y, reg, m):
         learner.dual_coef_ = np.zeros((m, *shape))
         learner.dual_coef_[sample.kept] = solution.c.reshape(-1, *shape)
     _keep(learner, solution, sample, shape)
+    learner._help = "A larger max_iter, reg, tol or n_centers help."
+    if nystrom_ and basis.dropped:
+        learner._help = (
+            f"{basis.dropped} of its {basis.n} centres depend on others to rounding and were "
+            "dropped, which kkt counts: a larger reg or tol, a narrower kernel, or fewer centres "
+            "help."
+        )
+    if solution.uncounted:
+        learner._doubts.append(
+            f"{solution.uncounted} of the {basis.n} centres depend on others to rounding and were "
+            "dropped; certificate_ speaks of the best function of the rest.  Use fewer centres, "
+            "or centers='kmeans', which keeps them apart."
+        )
     if basis.rank == 0 and nystrom_ and learner.rank_ < len(Y):
         learner._doubts.append(
             "the kernel is zero at every pair of centres: only the features are learned.  If its "

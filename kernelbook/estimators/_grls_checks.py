@@ -1,14 +1,26 @@
 """What the G-RLS learners refuse, in words: the argument, its value and the remedy."""
 
+import os
+from contextlib import contextmanager, suppress
 from numbers import Real
+from pathlib import Path
 
 import numpy as np
 
 from kernelbook.features import feature_range
 
-__all__ = ["check_number", "doubts_about_rank", "rounding_of", "symmetric_copy", "total"]
+__all__ = [
+    "check_number",
+    "doubts_about_rank",
+    "memory",
+    "room_for",
+    "rounding_of",
+    "symmetric_copy",
+    "total",
+]
 
 _BLOCK = 512
+_CGROUPS = "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"
 
 
 def check_number(name, value, smallest=0.0):
@@ -66,3 +78,34 @@ def doubts_about_rank(features, P):
             "the features (Polynomials(scaled=True), StandardScaler), or take fewer of them."
         ]
     return []
+
+
+def memory():
+    """The bytes that this process may have: of the machine, its container and its limits."""
+    found = [np.inf]
+    with suppress(AttributeError, OSError, ValueError):
+        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    for name in _CGROUPS:
+        with suppress(OSError, ValueError):  # "max" is no number
+            found.append(int(Path(name).read_text()))
+    with suppress(ImportError):
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if limit != resource.RLIM_INFINITY:
+            found.append(limit)
+    return min(found)
+
+
+@contextmanager
+def room_for(m, arrays, remedy):
+    """An error, before they are allocated, where `arrays` m×m matrices do not fit in memory."""
+    needed, there = 8.0 * m * m * arrays, memory()
+    what = "the Gram matrix" if arrays == 1 else f"the Gram matrix and {arrays - 1} more like it"
+    text = f"m={m} samples need {needed / 2**30:.1f} GiB for {what}"
+    if needed > there:
+        raise MemoryError(f"{text}, and there are {there / 2**30:.1f} GiB: {remedy}")
+    try:
+        yield
+    except MemoryError as error:
+        raise MemoryError(f"{text}, which could not be had: {remedy}") from error

@@ -125,7 +125,8 @@ class FourierLearner:
             step = max(1, len(X) // _PILOT)
             pilot = given.iloc[::step] if hasattr(given, "iloc") else given[::step]
             self.features_ = as_features(self.features).fit(given, y)
-            start = self._begin(low, high, pilot, two_axes(Y)[::step], w[::step])
+            largest = np.abs(two_axes(Y)).max(axis=0)
+            start = self._begin(low, high, pilot, two_axes(Y)[::step], w[::step], largest)
             with self._bar(len(X)) as bar:
                 sums = self._sums(start, given, X, two_axes(Y), w, bar)
             self._finish(start, sums, Y.shape[1:])
@@ -212,12 +213,12 @@ class FourierLearner:
         self.kernel_ = as_kernel(self.kernel, d).copy()
         spectrum(self.kernel_, d)
 
-    def _begin(self, low, high, pilot, Y, w):
+    def _begin(self, low, high, pilot, Y, w, largest=None):
         """The frame: grid and features' basis, from a pilot sample; `kernel_`, `features_` are."""
         P = evaluate(self.features_, pilot)
         self._n_free = P.shape[1]
         eps = self._accuracy(self.kernel_, len(low))
-        return frame(design(self.kernel_, low, high, eps), P, Y, w, eps)
+        return frame(design(self.kernel_, low, high, eps), P, Y, w, eps, largest)
 
     def _sums(self, start, given, X, Y, w, bar=None):
         """The statistics of a chunk of any size; an error if it leaves the box."""
@@ -244,8 +245,8 @@ class FourierLearner:
             raise ValueError(
                 "sample_weight is zero for every sample; at least one must be positive."
             )
-        l = len(sums.PP)
-        if l > max(sums.m, sums.total):
+        l, total = len(sums.PP), sums.total * start.w_unit
+        if l > max(sums.m, total):
             raise ValueError(
                 f"{l} free features on {sums.m} samples: more features than samples interpolate "
                 "any y.  Take fewer features, or more samples."
@@ -260,11 +261,16 @@ class FourierLearner:
                 " directions were kept.  Scale the features (Polynomials(scaled=True), "
                 "StandardScaler), or take fewer of them."
             )
-        free = sums.total - system.rank
-        scale = solution.energy / (free if free > 0 else np.nan)
+        free = total - system.rank
+        # The root first: y near 1e±300 has a representable deviation, if not a variance.
+        deviation = np.sqrt(solution.energy / (free if free > 0 else np.nan)) * start.y_unit
+        with np.errstate(over="ignore"):
+            scale = deviation**2
+        self._deviation = deviation.reshape(columns)
         self._doubts, self._kernel_share = doubts, solution.kernel_part
         self._fourier = Fit(start, sums, solution.coefficients, columns)
         self._dense, self._reg = False, float(self.reg)
+        self.solver_ = "fourier"
         self.coef_ = solution.lam.reshape(-1, *columns)
         self.rank_ = system.rank
         self.scale_ = scale.reshape(columns) if columns else float(scale[0])
@@ -361,7 +367,7 @@ class FourierLearner:
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        return np.multiply.outer(np.sqrt(variance), np.sqrt(self.scale_))
+        return np.multiply.outer(np.sqrt(variance), self._deviation)
 
     @property
     def coef_cov_(self):

@@ -10,34 +10,62 @@ Polynomials are scaled to the box; a transformer that learns from data must have
 """
 
 from contextlib import contextmanager
+from functools import update_wrapper, wraps
 from itertools import product
+from types import MethodType
 
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
-from sklearn.utils.metaestimators import available_if
 
 from kernelbook.estimators._grls_fourier import FourierLearner, two_axes
 from kernelbook.features import Constant, FunctionFeatures, NoFeatures, Polynomials, as_features
 from kernelbook.kernels import as_kernel
 
-__all__ = ["StreamingLearner", "streams"]
+__all__ = ["StreamingLearner", "streaming"]
 
 
-def streams(learner):
-    """Whether the learner takes chunks; the error says when it would."""
-    if "fourier" in learner._solvers and learner.solver == "fourier":
-        return True
-    raise AttributeError(
-        f"chunks are for solver='fourier', whose sums add up; here solver={learner.solver!r}."
-    )
+class streaming:
+    """A method that learners have only with solver="fourier"; the error of others says why.
+
+    What scikit-learn's `available_if` does, whose error names the method only.
+    """
+
+    def __init__(self, method):
+        self.method = method
+        update_wrapper(self, method)
+
+    def __get__(self, learner, owner=None):
+        if learner is not None:
+            self._check(learner)
+            return MethodType(self.method, learner)
+
+        @wraps(self.method)
+        def unbound(learner, *args, **kwargs):
+            self._check(learner)
+            return self.method(learner, *args, **kwargs)
+
+        return unbound
+
+    def _check(self, learner):
+        if "fourier" not in learner._solvers:
+            raise AttributeError(
+                f"{type(learner).__name__} has no {self.method.__name__}: to choose reg it needs "
+                "all samples.  Choose it on part of them, and pass it to the learner without CV, "
+                "with solver='fourier'."
+            )
+        if learner.solver != "fourier":
+            raise AttributeError(
+                f"{type(learner).__name__} has {self.method.__name__} only with solver='fourier', "
+                f"whose sums over chunks add up; here solver={learner.solver!r}."
+            )
 
 
 class StreamingLearner(FourierLearner):
     """Mixed into a G-RLS learner: fit on chunks."""
 
-    @available_if(streams)
+    @streaming
     def fit_chunks(self, chunks, classes=None):
         """Fit to an iterable of chunks (X, y) or (X, y, sample_weight); solves once, at the end.
 

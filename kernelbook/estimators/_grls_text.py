@@ -25,7 +25,8 @@ PARAMETERS = """
         "fourier", for one to three columns and Gaussian, Laplacian and Matern kernels (their sums
         and multiples), replaces the kernel by a Fourier basis that differs from it by a proven
         `kernel_error_`, in time proportional to m; it takes chunks and Dask collections.  "auto"
-        takes it from m = 20,000 on, where it can reach `tol`.
+        takes it from m = 20,000 on, where it can reach `tol`; elsewhere "auto" is one of the first
+        two at any m, and a `MemoryError` names the others where the matrix does not fit.
     tol : float
         The largest `certificate_.kkt` that passes without a `ConvergenceWarning`.  kkt is the
         root of the duality gap, in units of what the features leave of y (plus 10⁻⁴ of y): a
@@ -59,13 +60,16 @@ ATTRIBUTES = """
     coef_cov_ : (ℓ, ℓ) or (k, ℓ, ℓ) array
         scale_·(Pᵀ(Φ + reg·W·D⁻¹)⁻¹P)⁻¹, the covariance of λ.  For conditionally positive definite
         kernels it is not defined: Φ is fixed only up to terms in the features, and they move λ.
+    solver_ : str
+        Which of the solvers it was.
     certificate_ : Certificate
         Objective, exact lower bound and residuals; with several outputs, one in `parts` for each.
 """
 
 MATRIX_FREE = """    centers_ : (n, d) array
         For solver="nystrom", to which `dual_coef_` then belongs.  `certificate_` speaks of the best
-        function *of these centres and the features*.
+        function *of these centres and the features*, those included that depend on others to
+        rounding and have coefficient zero.
     full_gap_ : float, (k,) array or None
         For solver="nystrom", a bound on how far the objective is above the optimum over *all*
         translates, where m ≤ 4096 or computing it costs no more than the fit.

@@ -18,13 +18,12 @@ there was one observation, and then there is no estimate of scale).
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples
 
 from kernelbook.distributed import in_memory, is_collection, map_labels
 from kernelbook.estimators._grls_base import GRLS
-from kernelbook.estimators._grls_stream import StreamingLearner, streams
+from kernelbook.estimators._grls_stream import StreamingLearner, streaming
 from kernelbook.estimators._grls_text import ATTRIBUTES, MATRIX_FREE, PARAMETERS
 
 __all__ = ["GRLSClassifier", "GRLSRegressor"]
@@ -69,7 +68,7 @@ class GRLSRegressor(RegressorMixin, StreamingLearner, GRLS):
             self._fit_targets(sample, sample.y, self.reg, _num_samples(X))
         return self._warned()
 
-    @available_if(streams)
+    @streaming
     def partial_fit(self, X, y, sample_weight=None):
         """Add a chunk to what has been learned, and solve; only with solver="fourier".
 
@@ -150,7 +149,7 @@ class GRLSClassifier(ClassifierMixin, StreamingLearner, GRLS):
             self._fit_targets(sample, targets, self.reg, _num_samples(X))
         return self._warned()
 
-    @available_if(streams)
+    @streaming
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Add a chunk to what has been learned, and solve; only with solver="fourier".
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sklearn.utils.validation import _num_samples
 
+from kernelbook.estimators._grls_checks import room_for
 from kernelbook.estimators._grls_text import ATTRIBUTES
 from kernelbook.estimators.grls import GRLSClassifier, GRLSRegressor
 from kernelbook.solvers.grls import METHODS, power_of_two
@@ -80,8 +81,9 @@ class _ChoosesReg:
                 f"scoring={self.scoring!r} is not known; choose one of {self._criteria}."
             )
         self._method(sample)
-        gram = self._own_gram(sample)
-        spectrum = Spectrum(gram, sample.P, sample.w, self._rounding(gram))
+        with room_for(len(Y), 3, self._remedy()):
+            gram = self._own_gram(sample)
+            spectrum = Spectrum(gram, sample.P, sample.w, self._rounding(gram))
         del gram
         regs = spectrum.default_grid() if regs is None else regs
         # In units of y, whose own squares might overflow, or vanish and make all reg look alike.
@@ -101,6 +103,13 @@ class _ChoosesReg:
         self.loo_errors_[sample.kept] = path.residuals[best].reshape(Y.shape) * unit
         del path
         self._fit_targets(sample, Y, self.reg_, m)
+
+    def _remedy(self):
+        plain = type(self).__name__.removesuffix("CV")
+        return (
+            f"search for reg with GridSearchCV over {plain}(solver='nystrom'), or 'cg', or "
+            "'fourier' for one to three columns; or choose it here on part of the sample."
+        )
 
     def _grid(self):
         if self.regs is None:

@@ -7,7 +7,8 @@ that the representer theorem asks for; with fewer centres this is the **Nyström
 
 **Which T.**  Pivoted Cholesky: K_nn = LLᵀ on those centres that are not, to rounding, dependent on
 others (duplicates, Gaussians much wider than the distance of their centres), and T = L⁻ᵀ there.
-A centre whose function is within √rtol of the others, relative to its norm, is dropped, c_j = 0.
+A centre whose function is within √rtol of the others, relative to its norm, is dropped, c_j = 0;
+centres that coincide with others are dropped first, for nothing.
 Adding some ε to the diagonal instead ("jitter") would solve another problem, and not say so.
 Working with ẑ = L⁻¹k instead of k squares no condition number: rows of ẑ are no longer than
 √K(x, x), whatever K_nn is like.  But a product with L⁻¹ multiplies rounding errors by about
@@ -24,7 +25,10 @@ Camoriano & Rosasco, *Less is more: Nyström computational regularization*, NIPS
 *Accuracy and Stability of Numerical Algorithms* (2002).
 """
 
+from itertools import pairwise
+
 import numpy as np
+from scipy import sparse
 from scipy.linalg import blas, lapack
 
 from kernelbook._blas import solve_rows
@@ -50,10 +54,14 @@ class CenterBasis:
 
     Attributes
     ----------
+    centers : rows
     n : int
         The number of centres, dependent ones included.
     rank : int
         The number of functions e_k.
+    dropped : int
+        How many centres, no duplicates, were dropped because they depend on others to √rtol.  What
+        they could have added to f the solvers' certificates have to count.
     points : rows
         The centres whose kernel values `coordinates` wants: those kept, in the order of the pivots
         (for conditionally positive definite kernels, all of them).
@@ -64,7 +72,7 @@ class CenterBasis:
 
     def __init__(self, kernel, centers, P=None, rtol=None):
         gram = kernel(centers)
-        self.kernel, self.n = kernel, len(gram)
+        self.kernel, self.centers, self.n = kernel, centers, len(gram)
         self._Q = None
         if kernel.cpd_order:
             self._Q = feature_range(P).Q
@@ -76,9 +84,13 @@ class CenterBasis:
         L, pivots = _pivoted_cholesky(
             gram / unit, kernel, _DEPENDENT if rtol is None else max(rtol, _DEPENDENT)
         )
+        # A function that is zero, as the linear kernel's at the origin, adds nothing either.
+        different = _different(centers) & (gram.diagonal() != 0)
         # In exact arithmetic the projected functions have at most n − rank P dimensions.
         self.rank = len(L) if self._Q is None else min(len(L), self.n - self._Q.shape[1])
         L, self._kept = L[: self.rank, : self.rank], pivots[: self.rank]
+        most = int(different.sum()) - (0 if self._Q is None else self._Q.shape[1])
+        self.dropped = max(most - self.rank, 0)
         # K_nn = unit·LLᵀ; dividing the kernel by self.unit divides ẑ by its root.
         self._L = np.asfortranarray(L * (np.sqrt(unit) * np.sqrt(self.unit)))
         self._index = self._kept if self._Q is None else np.arange(self.n)
@@ -118,6 +130,20 @@ class CenterBasis:
         out = np.zeros((self.n, *C.shape[1:]))
         out[self._index] = C
         return out
+
+
+def _different(centers):
+    """One True for each of the different rows."""
+    first = np.zeros(centers.shape[0], dtype=bool)
+    if sparse.issparse(centers):
+        rows = sparse.csr_array(centers)
+        rows.sum_duplicates()
+        spans = [slice(a, b) for a, b in pairwise(rows.indptr)]
+        seen = {rows.indices[s].tobytes() + rows.data[s].tobytes(): i for i, s in enumerate(spans)}
+        first[list(seen.values())] = True
+    else:
+        first[np.unique(centers, axis=0, return_index=True)[1]] = True
+    return first
 
 
 def _projected(Q, A):

@@ -77,7 +77,7 @@ class Solution:
         D_j v_j at the frequencies `Grid.K`.
     lam : (ℓ, k) array
     energy : (k,) array
-        yᵀGy = cᵀ(Φ̃ + ρD⁻¹)c.
+        yᵀGy = cᵀ(Φ̃ + ρD⁻¹)c, divided by the square of the frame's `y_unit`.
     certificates : tuple of Certificate
     kernel_part : float
         How much of the largest `kkt` is the kernel's.
@@ -167,13 +167,23 @@ class System:
         misfit = np.sqrt(np.maximum(primal - self.reg * np.sum(Z * Z, axis=1), 0.0))
         kernel_part = self.kernel_error() / self.reg * (misfit + np.sqrt(gap)) / size
         kkt = np.sqrt(gap) / size + kernel_part
+        unit = self.frame.y_unit
+        with np.errstate(over="ignore"):
+            coefficients = to_complex(Z) * self.frame.grid.D * unit[:, None]
+            lam = (self.frame.offset + self._coefficients(g - self._Q @ Z.T)) * unit
+            energy, primal, gap = primal / self.reg, primal * unit * unit, gap * unit * unit
+        if not (np.isfinite(coefficients).all() and np.isfinite(lam).all()):
+            raise ValueError("the coefficients overflow: scale y.")
+        # An objective beyond the largest number has that as a lower bound.
+        finite = np.isfinite(primal)
+        lower = np.where(finite, primal, np.finfo(float).max) - np.where(finite, gap, 0.0)
         return Solution(
-            coefficients=to_complex(Z) * self.frame.grid.D,
-            lam=self.frame.offset + self._coefficients(g - self._Q @ Z.T),
-            energy=primal / self.reg,
+            coefficients=coefficients,
+            lam=lam,
+            energy=energy,
             certificates=tuple(
-                Certificate(float(p), float(p - e), 0.0, float(k), gap=float(e))
-                for p, e, k in zip(primal, gap, kkt, strict=True)
+                Certificate(float(p), float(q), 0.0, float(k), gap=float(e))
+                for p, q, k, e in zip(primal, lower, kkt, gap, strict=True)
             ),
             kernel_part=float(kernel_part.max(initial=0.0)),
             n_iter=count,

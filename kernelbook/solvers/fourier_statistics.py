@@ -17,6 +17,10 @@ the square of that of P, loses no digits to a clumsy basis; and λ₀, a first g
 targets far from zero do not drown what the features leave of them.  Both are taken from a pilot
 sample; neither has any influence on the solution but by rounding.
 
+**Units.**  Squares of y below 10⁻¹⁵⁰ or above 10¹⁵⁰ do not exist, nor do those of such weights.
+Where the pilot is that small or large the frame has a unit for them, a power of two; samples that
+do not fit to it are refused, by `Statistics.check_finite`.
+
 **Two for one.**  The transform of a real vector is Hermitian, ĝ_{−j} = conj ĝ_j; so one complex
 transform of a + ib gives â and b̂.  The first of them rides along with w.
 
@@ -33,6 +37,7 @@ import numpy as np
 
 from kernelbook._jit import n_threads, parallel_for
 from kernelbook.solvers.fourier_grid import Grid
+from kernelbook.solvers.grls import power_of_two
 
 __all__ = [
     "Frame",
@@ -47,6 +52,7 @@ __all__ = [
 
 _PILOT = 2000
 _PART = 2**15  # rows worth a thread of their own
+_LARGEST = "size", "top"
 
 
 def nufft():
@@ -74,18 +80,24 @@ class Frame:
         λ₀; the statistics are those of the targets Y − Pλ₀.
     eps : float
         The relative accuracy of the NUFFTs.
+    y_unit, w_unit : (k,) array, float
+        The statistics are those of Y/y_unit (from which Pλ₀ is taken) and w/w_unit.
     """
 
     grid: Grid
     basis: np.ndarray
     offset: np.ndarray
     eps: float
+    y_unit: np.ndarray
+    w_unit: float
 
     def __eq__(self, other):
         return (
             isinstance(other, Frame)
             and np.array_equal(self.basis, other.basis)
             and np.array_equal(self.offset, other.offset)
+            and np.array_equal(self.y_unit, other.y_unit)
+            and self.w_unit == other.w_unit
             and np.array_equal(self.grid.period, other.grid.period)
             and np.array_equal(self.grid.D, other.grid.D)
         )
@@ -93,10 +105,16 @@ class Frame:
     __hash__ = None
 
 
-def frame(grid, P, Y, w, eps) -> Frame:
-    """The frame of a pilot sample: P, Y, w of some rows; eps, the accuracy of the kernel."""
+def frame(grid, P, Y, w, eps, largest=None) -> Frame:
+    """The frame of a pilot sample: P, Y, w of some rows; eps, the accuracy of the kernel.
+
+    `largest` is the largest |Y| of all samples, a number for each column, where it is known.
+    """
+    if largest is None:
+        largest = np.abs(Y).max(axis=0, initial=0.0)
+    y_unit, w_unit = _unit(largest), float(_unit(w.max(initial=0.0)))
     step = max(1, len(P) // _PILOT)
-    P, Y, w = P[::step], Y[::step], w[::step]
+    P, Y, w = P[::step], Y[::step] / y_unit, w[::step] / w_unit
     l = P.shape[1]
     size = np.abs(P).max(axis=0, initial=0.0)
     size[size == 0] = 1.0
@@ -110,7 +128,13 @@ def frame(grid, P, Y, w, eps) -> Frame:
             basis = (Vt.T / s) / size[:, None]
             kept = s > 1e-4 * s[0]
             offset = basis[:, kept] @ (U[:, kept].T @ (root * Y)) / np.sqrt(len(P))
-    return Frame(grid, basis, offset, float(np.clip(eps / 20, 1e-14, 1e-5)))
+    return Frame(grid, basis, offset, float(np.clip(eps / 20, 1e-14, 1e-5)), y_unit, w_unit)
+
+
+def _unit(largest):
+    """1, but a power of two for numbers whose squares would not be numbers."""
+    moderate = (largest == 0) | ((largest > 1e-100) & (largest < 1e100))
+    return np.where(moderate, 1.0, power_of_two(largest))
 
 
 @dataclass(frozen=True)
@@ -128,10 +152,10 @@ class Statistics:
         Σ w_i (Y − Pλ₀)².
     raw : (k,) array
         Σ w_i Y².
-    size : (ℓ,) array
-        The largest |φ_p(x_i)|; of two sets of samples, the larger.
+    size, top : (ℓ,) and (k,) arrays
+        The largest |φ_p(x_i)| and |Y|; of two sets of samples, the larger.
     total : float
-        W = Σw.
+        W = Σw, in units of the frame's w_unit.
     m : int
         How many samples.
     """
@@ -144,6 +168,7 @@ class Statistics:
     YY: np.ndarray
     raw: np.ndarray
     size: np.ndarray
+    top: np.ndarray
     total: float
     m: int
 
@@ -156,18 +181,25 @@ class Statistics:
             field.name: getattr(self, field.name) + getattr(other, field.name)
             for field in fields(self)
         }
-        return Statistics(**sums | {"size": np.maximum(self.size, other.size)})
+        most = {name: np.maximum(getattr(self, name), getattr(other, name)) for name in _LARGEST}
+        return Statistics(**sums | most)
 
     def __radd__(self, other):
         return self + other
 
     def check_finite(self):
-        """An error where the sums have overflowed."""
+        """An error where the sums have overflowed, or squares of y have underflowed."""
         for field in fields(self):
             if not np.isfinite(getattr(self, field.name)).all():
                 raise ValueError(
                     "the sums over the samples overflow: scale y, sample_weight or the features."
                 )
+        # Residuals are differences of squares: these need all their digits, and room below them.
+        if np.any((self.top > 0) & (self.top < 1e-130)) or not self.total > 1e-130:
+            raise ValueError(
+                "y or sample_weight are so small beside the first samples that sums of squares "
+                "underflow: scale them."
+            )
 
 
 def chunk_rows(grid):
@@ -189,7 +221,8 @@ def statistics(frame, X, Y, w, P) -> Statistics:
     P : (m, ℓ) array
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        raw = w @ (Y * Y)
+        Y, w = Y / frame.y_unit, w / frame.w_unit
+        raw, top = w @ (Y * Y), np.abs(Y).max(axis=0, initial=0.0)
         Y = Y - P @ frame.offset
         size = np.abs(P).max(axis=0, initial=0.0)
         P = P @ frame.basis
@@ -205,6 +238,7 @@ def statistics(frame, X, Y, w, P) -> Statistics:
             YY=np.einsum("ik,ik->k", wY, Y),
             raw=raw,
             size=size,
+            top=top,
             total=float(w.sum()),
             m=len(X),
         )
@@ -234,13 +268,18 @@ def _transforms(frame, X, w, columns):
 
 
 def _part(frame, X, w, columns):
-    grid, d = frame.grid, X.shape[1]
-    double, box = tuple(int(n) for n in 4 * grid.J + 1), grid.box
+    grid = frame.grid
+    double = tuple(int(n) for n in 4 * grid.J + 1)
     if len(X) == 0:
         return np.zeros((*double[:-1], double[-1] // 2 + 1), complex), np.zeros(
             (len(columns), len(grid.K)), complex
         )
-    angles = grid.angles(X)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # of this thread
+        return _transformed(frame, grid.angles(X), w, columns, double)
+
+
+def _transformed(frame, angles, w, columns, double):
+    grid, d, box = frame.grid, len(angles), frame.grid.box
     options = {"isign": -1, "nthreads": 1}
     # In a sum a + ib the smaller would get the errors of the larger: bring them to one size.
     lengths = np.linalg.norm(columns, axis=1)
@@ -271,7 +310,9 @@ def _part(frame, X, w, columns):
         minus = np.array([np.conj(_at(s, -grid.K, grid.J)) for s in sums])
         both = np.stack([(plus + minus) / 2, (plus - minus) / 2j], axis=1)
         out[1:] = both.reshape(-1, len(grid.K))[: len(columns) - 1]
-    return symbol, out * units[:, None]
+    out *= units[:, None]
+    out[lengths == 0] = 0.0  # and not the rounding of what has ridden along
+    return symbol, out
 
 
 def _at(centred, K, J):

@@ -41,6 +41,8 @@ class IterativeSolution:
         Products with the matrix of the linear system.
     full_gap : (k,) array or None
         For Nyström, the duality gap of the full problem, where it was computed.
+    uncounted : int
+        For Nyström, how many centres were dropped of which the certificates cannot speak.
     """
 
     c: np.ndarray
@@ -52,6 +54,7 @@ class IterativeSolution:
     certificates: tuple
     n_iter: int
     full_gap: np.ndarray | None = None
+    uncounted: int = 0
 
 
 class ScaledData:
@@ -92,14 +95,15 @@ class ScaledData:
         left = self.target - self.root * g
         return self.T @ (self.Q.T @ left), project(self.Q, left)
 
-    def certificates(self, loss, penalty, gap, dual):
+    def certificates(self, loss, penalty, gap, dual, error=np.inf):
         """Of each column, from squares in units of y and without the factor 1/m.
 
         `dual` is the point c, scaled by S⁻¹, at which the dual objective is below the primal one,
-        loss + penalty, by `gap`.
+        loss + penalty, by `gap`.  `error` is a bound of the norm of what the fitted values are
+        off, where that is known to be less than the root of the gap.
         """
         m = len(self.target)
-        kkt = np.sqrt(gap) / np.where(self.size > 0, self.size, 1.0)
+        kkt = np.minimum(np.sqrt(gap), error) / np.where(self.size > 0, self.size, 1.0)
         with np.errstate(over="ignore"):
             primal = (loss + penalty) / m * self.y_unit * self.y_unit
             gap = gap / m * self.y_unit * self.y_unit

@@ -31,11 +31,22 @@ the fitted function leaves.  The dual of (1) at α = e/ρ gives
 which also is what strong convexity says.  The gap bounds the mean square error of the fitted
 values against those of the optimum; `kkt` is its root, in the units of the exact solver.
 
+**Dropped centres.**  A centre that depends on others to rounding has no function of its own in ẑ.
+What is solved is the problem of the kernel matrix ẐẐᵀ instead of K̃ = SKS, and R = K̃ − ẐẐᵀ is
+positive semidefinite; the matrix of all centres lies between the two.  So the minimum over the
+span of all centres is below that of (1) by at most eᵀRe/ρ, and the fitted values of the two
+differ by at most ‖R‖‖e‖/ρ (e of the minimizer, which is known to the root of the gap).  Here
+‖R‖ ≤ tr R = Σ S_i²K(x_i, x_i) − tr ẐᵀẐ is known from the sums of the pass.  Where the full problem
+is looked at anyway (below), eᵀRe is computed, and for centres at the samples ‖Re‖ in place of
+‖R‖‖e‖.  The first goes into `gap`, and `kkt` is the smaller of the root of that and of the sum of
+what CG, rounding and the second leave.  Conjugate gradients do not work on such centres: with the
+`rtol` that their rounding asks for, too much would be dropped.
+
 **Rounding.**  The direct solution knows r from the sums that it has, plus ε‖ẐᵀẐ‖‖u‖, what these
 sums may have lost.  Where that is above `tol` (γ below some 10⁻⁷) the residual is computed anew in
 a pass over rows of ẑ, and solved for once more.  Conjugate gradients work with k instead of ẑ,
-to spare n² operations a row: there r carries about ε/√(rtol·γ), and `span_tolerance` says which
-rtol of the basis keeps that below `tol`.  And f is predicted from c, not from u: by how much the
+to spare n² operations a row: there r carries about ε/√(rtol·γ), and `suitable_basis` takes the
+rtol that keeps that below `tol`.  And f is predicted from c, not from u: by how much the
 two differ is measured on some rows and added to `kkt`.  It is of the same size, because nearly
 dependent centres have large coefficients of both signs.
 
@@ -51,14 +62,16 @@ Carratino, Rosasco & Rudi, *Kernel methods through the roof*, NeurIPS 2020.
 """
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 
+from kernelbook.solvers.center_basis import CenterBasis
 from kernelbook.solvers.conjugate import conjugate_gradients, norms
+from kernelbook.solvers.grls_factor import project
 from kernelbook.solvers.grls_scaled import IterativeSolution, ScaledData
 from kernelbook.solvers.nystrom_statistics import accumulate, factored
 from kernelbook.solvers.panels import Panels, SymmetricProduct, silent
 
-__all__ = ["direct_pays", "solve", "span_tolerance"]
+__all__ = ["direct_pays", "solve", "suitable_basis"]
 
 _EPS = np.finfo(float).eps
 _ROUNDS = 6  # residuals computed anew
@@ -77,15 +90,15 @@ def direct_pays(n, d, k=1):
     return 2 * n <= _TYPICAL_STEPS * (entry_cost(d) + 4 * k)
 
 
-def span_tolerance(kernel, centers, reg, tol, direct):
-    """The `rtol` of a `CenterBasis` that suits the solver; see **Rounding**."""
-    largest = np.abs(kernel(centers[:_PROBE])).max()
-    if direct:
-        # What is dropped costs about rtol/γ, what is kept ε/√(rtol·γ) in predictions: balance them.
-        rtol = (_EPS**2 * reg / largest) ** (1 / 3) if largest > 0 else 0.0
-    else:
+def suitable_basis(kernel, centers, P, reg, tol, k=1) -> CenterBasis:
+    """The basis that suits the solver: see **Rounding** and **Dropped centres**."""
+    if not direct_pays(centers.shape[0], centers.shape[1], k):
+        largest = np.abs(kernel(centers[:_PROBE])).max()
         rtol = (_EPS / max(tol, _EPS)) ** 2 * largest / reg
-    return float(np.clip(rtol, 32 * _EPS, 1e-9))
+        basis = CenterBasis(kernel, centers, P, float(np.clip(rtol, 32 * _EPS, 1e-9)))
+        if not basis.dropped:
+            return basis
+    return CenterBasis(kernel, centers, P)
 
 
 def solve(basis, X, P, Y, reg, weights=None, **options) -> IterativeSolution:
@@ -106,7 +119,8 @@ def solve(basis, X, P, Y, reg, weights=None, **options) -> IterativeSolution:
     max_iter : int
         At most so many passes of conjugate gradients.
     sketch : int, optional
-        s, the number of rows of the preconditioner; by default all, where that pays, or 4n.
+        s, the number of rows of the preconditioner; by default all, where that pays or centres
+        have been dropped, otherwise 4n.
     random_state : RandomState instance, optional
         Draws these rows.
     tick : callable, optional
@@ -131,8 +145,9 @@ class _Nystrom:
         data, basis, m = self.data, self.basis, self.m
         k = data.target.shape[1]
         if sketch is None:
-            sketch = m if direct_pays(basis.n, self.X.shape[1], k) else 4 * basis.n
-        self.direct = sketch >= m
+            direct = basis.dropped or direct_pays(basis.rank, self.X.shape[1], k)
+            sketch = m if direct else 4 * basis.n
+        self.direct, self.trace, self.uncounted = sketch >= m, 0.0, 0
         self.panels = Panels(basis.kernel, self.X, basis.points, tick)
         if basis.rank == 0 or data.explained.all():
             lam, e = data.given(np.zeros_like(data.target))
@@ -199,6 +214,7 @@ class _Nystrom:
         )
         B, right = products[:, : Q.shape[1]], products[:, Q.shape[1] :]
         self.B, self.A, self.noise = B, gram - B @ B.T, _EPS * np.linalg.norm(gram)
+        self.trace = np.trace(gram)
         self.factor = factored(self.A, self.rho, self.noise)
         # Where the features explain y, u stays exactly zero.
         return right * ~self.data.explained
@@ -210,6 +226,7 @@ class _Nystrom:
         root = data.root[rows, 0] * np.sqrt(self.m / s)
         Q = np.linalg.qr(data.Q[rows])[0]
         gram, B = accumulate(self.basis, self.X[rows], Q, root)
+        self.trace = np.trace(gram)  # an estimate
         self.factor = factored(gram - B @ B.T, self.rho, _EPS * np.linalg.norm(gram))
         both = self.panels.adjoint(data.root * np.hstack([data.Q, data.rest]))
         both = self.basis.adjoint(both)
@@ -255,9 +272,16 @@ class _Nystrom:
         data, basis, rho = self.data, self.basis, self.rho
         u, lam, e, bound = state
         penalty, loss = rho * norms(u) ** 2, norms(e) ** 2
-        gap = (bound / np.sqrt(rho) + self._rounding(u)) ** 2
+        off = bound / np.sqrt(rho) + self._rounding(u)
+        outside, along = self._full(e, steps, tick)
+        lost, moved = self._dropped(e, off, outside, along)
         # The dual objective is 0 at α = 0: the gap is never above the objective.
-        gap = np.minimum(gap, loss + penalty)
+        gap = np.minimum(off**2 + lost, loss + penalty)
+        full = None
+        if outside is not None:
+            with np.errstate(over="ignore"):
+                full = np.minimum(off**2 + outside / rho, loss + penalty) / self.m
+                full = full * data.y_unit * data.y_unit
         with np.errstate(over="ignore"):
             c, coef = basis.place(basis.times(u)) * data.y_unit, lam * data.y_unit
         if not (np.isfinite(c).all() and np.isfinite(coef).all()):
@@ -268,10 +292,31 @@ class _Nystrom:
             y_unit=data.y_unit,
             unit=basis.unit,
             features=data.features,
-            certificates=data.certificates(loss, penalty, gap, e),
+            certificates=data.certificates(loss, penalty, gap, e, off + moved),
             n_iter=steps,
-            full_gap=self._full_gap(u, e, gap, steps, tick),
+            full_gap=full,
+            uncounted=self.uncounted,
         )
+
+    def _dropped(self, e, off, outside, along):
+        """What dropped centres could take from the objective (times m), and move fitted values."""
+        none = np.zeros(e.shape[1])
+        if not self.basis.dropped:
+            return none, none
+        lost, moved, size = none + np.inf, none + np.inf, norms(e)
+        if self.basis.kernel.cpd_order and outside is None:
+            self.uncounted = self.basis.dropped  # K(x, x) is no squared norm: tr R is not known
+            return none, none
+        if not self.basis.kernel.cpd_order:
+            diagonal = self.basis.kernel.diag(self.X) / self.basis.unit
+            largest = self.data.root[:, 0] ** 2 @ diagonal
+            trace = max(largest - self.trace, 0.0) + 2 * _EPS * largest
+            lost, moved = trace * size**2 / self.rho, trace * (size + off) / self.rho
+        if outside is not None:
+            lost = np.minimum(lost, outside / self.rho)
+            if _same(self.basis.centers, self.X):
+                moved = np.minimum(moved, along / self.rho)
+        return lost, np.minimum(moved, np.sqrt(lost))
 
     def _rounding(self, u):
         """An estimate of the norm of Kc − Ẑu, two ways to say the same, from some rows."""
@@ -283,19 +328,27 @@ class _Nystrom:
         off -= self.basis.coordinates(panel) @ u
         return norms(self.data.root[rows] * off) * np.sqrt(self.m / len(rows))
 
-    def _full_gap(self, u, e, gap, steps, tick):
-        """The duality gap of the full problem, or None where it costs too much."""
+    def _full(self, e, steps, tick):
+        """eᵀRe and ‖MRe‖ where they cost no more than the fit, otherwise None."""
         n, d = self.basis.n, self.X.shape[1]
         light = entry_cost(d)
         fit = n * (2 * n + 3 * light if self.direct else (steps + 4) * light)
         if self.m > _SMALL and self.m * light > 2 * fit:
-            return None
-        data = self.data
+            return None, None
+        data, basis = self.data, self.basis
         Se = data.root * e
-        product = SymmetricProduct(self.basis.kernel, self.X, tick)(Se) / self.basis.unit
-        # ‖ρu − Ẑᵀe‖² inside the span is known; outside it is eᵀ(K̃ − ẐẐᵀ)e.
-        ZSe = self.basis.adjoint(self.panels.adjoint(Se))
-        outside = np.einsum("ij,ij->j", Se, product) - norms(ZSe) ** 2
-        with np.errstate(over="ignore"):
-            full = gap + np.maximum(outside, 0.0) / self.rho
-            return full / self.m * data.y_unit * data.y_unit
+        product = SymmetricProduct(basis.kernel, self.X, tick)(Se) / basis.unit
+        ZSe = basis.adjoint(self.panels.adjoint(Se))
+        square = np.einsum("ij,ij->j", Se, product)
+        outside = np.maximum(square - norms(ZSe) ** 2, 0.0) + 2 * _EPS * np.abs(square)
+        if not basis.dropped:
+            return outside, None
+        product -= self.panels.times(basis.times(ZSe))
+        return outside, norms(project(data.Q, data.root * product))
+
+
+def _same(A, B):
+    """Whether two sets of rows are equal, row by row."""
+    if A.shape != B.shape:
+        return False
+    return abs(A - B).max() == 0 if sparse.issparse(A) else np.array_equal(A, B)

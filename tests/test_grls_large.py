@@ -1,0 +1,94 @@
+"""Which solver runs, and what is said where the Gram matrix does not fit in memory."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from kernelbook import (
+    Gaussian,
+    GRLSClassifier,
+    GRLSClassifierCV,
+    GRLSRegressor,
+    GRLSRegressorCV,
+    Polynomials,
+    ThinPlate,
+)
+from kernelbook.estimators import _grls_checks
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 4))
+Y = X[:, 0] ** 2 + 0.1 * RNG.normal(size=60)
+
+
+@pytest.mark.parametrize(
+    ("model", "which"),
+    [
+        (GRLSRegressor(), "cholesky"),
+        (GRLSRegressor(solver="nullspace"), "nullspace"),
+        (GRLSRegressor(ThinPlate(), Polynomials(1)), "nullspace"),
+        (GRLSRegressorCV(), "cholesky"),
+        (GRLSClassifier(solver="nystrom", reg=1e-2), "nystrom"),
+        (GRLSRegressor(solver="cg"), "cg"),
+    ],
+    ids=repr,
+)
+def test_which_solver_it_was(model, which):
+    y = Y > 1 if isinstance(model, GRLSClassifier) else Y
+    assert clone(model).fit(X, y).solver_ == which
+
+
+def test_memory_is_that_of_the_machine_or_less():
+    assert 2**28 < _grls_checks.memory() < 2**50
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (GRLSRegressor(), "m=60 samples need 0.0 GiB for the Gram matrix, .*'cg'.*'nystrom'"),
+        (GRLSRegressor(ThinPlate(), Polynomials(1)), "'cg' needs none and is exact"),
+        (GRLSRegressor(reg=0), r"interpolation \(reg=0\) needs it"),
+        (GRLSRegressor("precomputed"), "pass the points and a kernel"),
+        (GRLSRegressorCV(), "and 2 more like it.*GridSearchCV over GRLSRegressor"),
+        (GRLSClassifierCV(), "GridSearchCV over GRLSClassifier"),
+    ],
+    ids=repr,
+)
+def test_a_gram_matrix_that_does_not_fit(model, message, monkeypatch):
+    """The error comes before the matrix: a kernel that is asked for it would fail the test."""
+    monkeypatch.setattr(_grls_checks, "memory", lambda: 8 * 60 * 60 - 1)
+    monkeypatch.setattr(Gaussian, "__call__", None)
+    points = X @ X.T if model.kernel == "precomputed" else X
+    with pytest.raises(MemoryError, match=message):
+        model.fit(points, Y > 1 if isinstance(model, GRLSClassifier) else Y)
+    assert not [name for name in vars(model) if name.endswith("_")]
+
+
+def test_those_that_need_no_gram_matrix_do_not_ask(monkeypatch):
+    monkeypatch.setattr(_grls_checks, "memory", lambda: 1.0)
+    for solver in ("nystrom", "cg", "fourier"):
+        model = GRLSRegressor(Gaussian(2.0), reg=1e-2, solver=solver, tol=1e-4)
+        model.fit(X[:, :1], Y)
+
+
+def test_numpys_own_refusal_is_explained(monkeypatch):
+    def refuse(self, X, Z=None):
+        raise MemoryError("Unable to allocate 298. GiB")
+
+    monkeypatch.setattr(Gaussian, "__call__", refuse)
+    with pytest.raises(MemoryError, match="could not be had: solver='cg'"):
+        GRLSRegressor().fit(X, Y)
+
+
+def test_chunks_are_for_one_solver_and_the_error_says_so():
+    for name in ("partial_fit", "fit_chunks"):
+        plain, choosing = GRLSRegressor(), GRLSRegressorCV()
+        assert not hasattr(plain, name)
+        assert hasattr(plain.set_params(solver="fourier"), name)
+        with pytest.raises(AttributeError, match=f"{name} only with solver='fourier'.*='cg'"):
+            getattr(plain.set_params(solver="cg"), name)
+        with pytest.raises(AttributeError, match=f"{name} only with solver='fourier'"):
+            getattr(GRLSRegressor, name)(plain, [])
+        assert not hasattr(choosing, name)
+        with pytest.raises(AttributeError, match=f"has no {name}: to choose reg it needs all"):
+            getattr(choosing, name)
+    assert "chunk" in GRLSClassifier.partial_fit.__doc__
