@@ -1,6 +1,9 @@
 """`make bench`: ask all questions, or those that are named; print a table, write it as CSV.
 
 python -m benchmarks [--quick] [--threads N] [--output FOLDER] [question ...]
+
+A bar shows how far it has come and what is left, weighing each question by what it took the last
+time.  Where a target is missed, the case that misses it by most is run once more under a profiler.
 """
 
 import csv
@@ -14,12 +17,14 @@ from pathlib import Path
 from statistics import median
 
 import click
+from tqdm import tqdm
 
 import benchmarks
-from benchmarks.harness import Row, measure, provenance, threads
+from benchmarks.harness import Row, measure, profiled, provenance, threads
 
 ROOT = Path(__file__).parents[1]
 SHARED = {"harness", "problems", "__main__"}
+BAR = "{percentage:3.0f}%|{bar:20}| {elapsed} gone, {remaining} left: {desc}"
 
 
 def questions():
@@ -28,20 +33,43 @@ def questions():
     return sorted(set(found) - SHARED)
 
 
-def ask(name, quick):
-    """Measure one question: its rows, printed as they come, and its summary."""
+def ask(name, quick, say=print, tick=lambda text: None):
+    """Measure one question.
+
+    Parameters
+    ----------
+    name : str
+    quick : bool
+    say : callable
+        Gets the lines of the table as they come.
+    tick : callable
+        Gets the name of each case that is about to be measured.
+
+    Returns
+    -------
+    rows : list of Row
+    profiles : dict, peer → [(share, function), …]
+        Of the worst case beside every peer whose target is missed.
+    """
     module = importlib.import_module(f"benchmarks.{name}")
-    print(f"\n{module.QUESTION}", flush=True)
-    rows = []
+    say(f"\n{module.QUESTION}")
+    rows, worst = [], {}
     for case in module.cases(quick):
+        tick(f"{name}: {case.name}")
         for row in measure(name, case, quick=quick):
-            print("  " + line(row), flush=True)
+            say("  " + line(row))
             rows.append(row)
-    for text in verdicts(rows, module.TARGETS):
-        print("  " + text)
+            if row.ratio < worst.get(row.peer, (float("inf"), None))[0]:
+                worst[row.peer] = row.ratio, case.ours
+    profiles = {}
+    for peer, reached, text in verdicts(rows, module.TARGETS):
+        say("  " + text)
+        if not reached:
+            profiles[peer] = profiled(worst[peer][1])
+            say("    its worst case: " + "; ".join(f"{s:.0%} {f}" for s, f in profiles[peer][:4]))
     for text in module.summary(rows) if hasattr(module, "summary") else ():
-        print("  " + text)
-    return rows
+        say("  " + text)
+    return rows, profiles
 
 
 def line(row):
@@ -57,7 +85,7 @@ def line(row):
 
 
 def verdicts(rows, targets):
-    """A line for each target: what was asked, what was reached."""
+    """(peer, whether it is reached, a line that says what was asked) for each target."""
     for peer, target in targets.items():
         ratios = [row.ratio for row in rows if row.peer == peer]
         if not ratios:
@@ -68,13 +96,31 @@ def verdicts(rows, targets):
             reached = reached and min(ratios) >= target.worst
             asked += f", {target.worst:g}× at worst"
         yield (
+            peer,
+            reached,
             f"→ {peer}: {median(ratios):.2f}× in the median, {min(ratios):.2f}× at worst; "
-            f"asked: {asked}: {'reached' if reached else 'NOT reached'}"
+            f"asked: {asked}: {'reached' if reached else 'NOT reached'}",
         )
 
 
+def expected(names, path):
+    """Question → the seconds it took the last time, if it is known; else the mean of the others."""
+    known = json.loads(path.read_text()).get("seconds", {}) if path.exists() else {}
+    usual = sum(known.values()) / len(known) if known else 1.0
+    return {name: known.get(name, usual) for name in names}
+
+
+def targets(names):
+    """Question → peer → [the median that was asked for, the worst case, or None]."""
+    modules = {name: importlib.import_module(f"benchmarks.{name}") for name in names}
+    return {
+        name: {peer: [target.median, target.worst] for peer, target in module.TARGETS.items()}
+        for name, module in modules.items()
+    }
+
+
 def write(rows, folder, facts):
-    """Write the table; rows of other questions that are in it already stay."""
+    """Write the table and where it comes from; what is there of other questions stays."""
     folder.mkdir(parents=True, exist_ok=True)
     path, names = folder / "benchmarks.csv", [f.name for f in fields(Row)]
     asked, old = {row.question for row in rows}, []
@@ -89,7 +135,12 @@ def write(rows, folder, facts):
         table = csv.DictWriter(file, names, lineterminator="\n", extrasaction="ignore")
         table.writeheader()
         table.writerows(sorted(old + new, key=lambda row: row["question"]))
-    (folder / "benchmarks.json").write_text(json.dumps(facts, indent=1) + "\n")
+    path = folder / "benchmarks.json"
+    before = json.loads(path.read_text()) if path.exists() else {}
+    for part in ("targets", "profiles", "seconds"):
+        others = {k: v for k, v in before.get(part, {}).items() if k not in asked}
+        facts[part] = dict(sorted((others | facts.get(part, {})).items()))
+    path.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
 
 
 @click.command()
@@ -106,12 +157,26 @@ def main(names, quick, count, output):
     known = questions()
     if unknown := set(names) - set(known):
         raise click.UsageError(f"unknown: {sorted(unknown)}; there are {known}")
-    start, rows = time.perf_counter(), []
-    with threads(count):
-        facts = provenance(count, quick)
-        for name in names or known:
-            rows += ask(name, quick)
     output = output or ROOT / ("_build/results" if quick else "book/results")
+    names = names or known
+    start, rows = time.perf_counter(), []
+    weights = expected(names, output / "benchmarks.json")
+    with (
+        threads(count),
+        tqdm(total=round(sum(weights.values())), unit="s", bar_format=BAR, disable=None) as bar,
+    ):
+        facts = provenance(count, quick) | {
+            "targets": targets(names),
+            "profiles": {},
+            "seconds": {},
+        }
+        for name in names:
+            begin = time.perf_counter()
+            found, profiles = ask(name, quick, tqdm.write, bar.set_description)
+            rows += found
+            facts["profiles"] |= {name: profiles} if profiles else {}
+            facts["seconds"][name] = round(time.perf_counter() - begin, 1)
+            bar.update(weights[name])
     facts["minutes"] = round((time.perf_counter() - start) / 60, 1)
     write(rows, output, facts)
     print(f"\n{len(rows)} rows in {facts['minutes']} minutes: {output / 'benchmarks.csv'}")

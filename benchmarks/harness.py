@@ -10,24 +10,33 @@ A *question* is a module of this package with
 and a *case* is one problem: what we do, what each peer does, and what the answer is worth.  For
 each case `measure`
 
-1. calls every side once in a child process of its own and reads how far its memory rose at its
-   highest (`peak_memory`): the peak beyond what the data take;
-2. calls every side once, untimed: compilation, page faults and lazy imports are not the question;
+1. calls every side once, untimed: compilation, page faults and lazy imports are not the question;
+2. calls every side once in a child process of its own and reads how far its memory rose at its
+   highest (`peak_memory`): the peak beyond what data, code and libraries take;
 3. calls the sides in turn, ours, theirs, ours, …, so that a slow minute of the machine hits all,
-   and keeps medians, the fastest and the slowest call, in seconds of clock and processors;
+   and keeps medians, the fastest and the slowest call, in seconds of clock and processors (those of
+   child processes included);
 4. computes the objective of every answer by `Case.objective`, which knows nothing of how it was
    found.  A faster side with a worse objective has not won, and its row says so.
 
 BLAS, OpenMP and our own threads are all held to the same number.  Peers that use one thread only
 do so by their own choice; the column of processor seconds tells.
+
+`slope` fits the exponent of a cost that grows like a power, and `profiled` says where the time
+of a call goes: what a row that misses its target owes its reader.
 """
 
+import cProfile
 import ctypes
 import gc
 import importlib
 import json
+import math
 import os
 import platform
+import pstats
+import select
+import signal
 import time
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -38,7 +47,19 @@ from statistics import median
 
 from threadpoolctl import threadpool_limits
 
-__all__ = ["Case", "Row", "Target", "measure", "peak_memory", "provenance", "threads"]
+from kernelbook._jit import n_threads
+
+__all__ = [
+    "Case",
+    "Row",
+    "Target",
+    "measure",
+    "peak_memory",
+    "profiled",
+    "provenance",
+    "slope",
+    "threads",
+]
 
 REPETITIONS = 7
 """At most so many calls of each side, fewer if they take long."""
@@ -57,6 +78,9 @@ SAME = 1e-4
 
 Two solvers that stop at the same violation, 10⁻³, differ by about this much either way.
 """
+
+PATIENCE = 60.0
+"""Seconds that a child may take, plus ten times the first call: libraries may hang after a fork."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +104,8 @@ class Case:
         From an answer to a number; smaller is better.
     facts : dict
         m, d, C, …: columns of the table to draw with.
+    peak : callable, optional
+        From a side to its megabytes, where `peak_memory` would look at the wrong process.
     """
 
     name: str
@@ -87,6 +113,7 @@ class Case:
     peers: dict = field(default_factory=dict)
     objective: Callable | None = None
     facts: dict = field(default_factory=dict)
+    peak: Callable | None = None
 
 
 @dataclass(frozen=True)
@@ -109,6 +136,7 @@ class Row:
     peer_peak_mb: float
     excess: float  # (our objective − theirs) / |theirs|
     repetitions: int
+    threads: int  # of BLAS, OpenMP and kernelbook, the same for all sides
     facts: str
 
     @property
@@ -137,20 +165,29 @@ def threads(count):
 
 def timed(call):
     """(answer, seconds of the clock, seconds of the processors)"""
-    clock, cpu = time.perf_counter(), time.process_time()
+    clock, cpu = time.perf_counter(), _processors()
     answer = call()
-    return answer, time.perf_counter() - clock, time.process_time() - cpu
+    return answer, time.perf_counter() - clock, _processors() - cpu
+
+
+def _processors():
+    """Seconds of processor time that this process and the children it has waited for have used."""
+    children = os.times()
+    return time.process_time() + children.children_user + children.children_system
 
 
 def measure(question, case, *, quick=False):
     """The rows of a case, one for each peer; with none, one row of ours alone."""
     sides = {"": case.ours, **case.peers}
-    peak = {name: peak_memory(call) for name, call in sides.items()}
     answers, first, spent = {}, {}, {}
     for name, call in sides.items():
         answers[name], first[name], spent[name] = timed(call)
     value = {name: case.objective(a) if case.objective else None for name, a in answers.items()}
     answers.clear()
+    peak = {
+        name: case.peak(call) if case.peak else peak_memory(call, PATIENCE + 10 * first[name])
+        for name, call in sides.items()
+    }
 
     slow = {name for name, t in first.items() if name and t > SLOW}
     clock = {name: [first[name]] if name in slow else [] for name in sides}
@@ -178,20 +215,58 @@ def measure(question, case, *, quick=False):
         if peer and case.objective:
             excess = (value[""] - value[peer]) / max(abs(value[peer]), 1e-300)
         ours, facts = column(""), json.dumps(case.facts)
-        ratio, calls = theirs[0] / ours[0], len(clock[""])
-        rows.append(Row(question, case.name, peer, ratio, *ours, *theirs, excess, calls, facts))
+        ratio, counts = theirs[0] / ours[0], (len(clock[""]), n_threads())
+        rows.append(Row(question, case.name, peer, ratio, *ours, *theirs, excess, *counts, facts))
     return rows
+
+
+def slope(sizes, costs):
+    """(a, e): the exponent a of cost ≈ b·size^a by least squares on logarithms, and its error.
+
+    The standard error supposes that the logarithms scatter about a line; it is infinite for two
+    points, which always lie on one.
+    """
+    x, y = [math.log(s) for s in sizes], [math.log(c) for c in costs]
+    n = len(x)
+    if n < 2 or n != len(y) or max(x) == min(x):
+        raise ValueError(f"a slope needs two different sizes and a cost for each; got {n} sizes.")
+    mean_x, mean_y = sum(x) / n, sum(y) / n
+    spread = sum((a - mean_x) ** 2 for a in x)
+    exponent = sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True)) / spread
+    if n == 2:
+        return exponent, math.inf
+    left = sum((b - mean_y - exponent * (a - mean_x)) ** 2 for a, b in zip(x, y, strict=True))
+    return exponent, math.sqrt(left / (n - 2) / spread)
+
+
+def profiled(call, lines=6):
+    """[(share of the time, function), …]: where a call spends its time itself, largest first.
+
+    Threads that wait for others show as `acquire` of a lock: what those do is on their side.
+    """
+    profile = cProfile.Profile()
+    profile.runcall(call)
+    rows = pstats.Stats(profile).stats.items()
+    total = sum(row[2] for _, row in rows) or 1.0
+    largest = sorted(rows, key=lambda item: -item[1][2])[:lines]
+    return [(row[2] / total, _called(*where)) for where, row in largest]
+
+
+def _called(path, number, function):
+    """A function as the profile names it, without the machine's folders."""
+    return function if path == "~" else f"{os.path.basename(path)}:{number} {function}"
 
 
 # ----------------------------------------------------------------------------------- memory
 
 
-def peak_memory(call):
+def peak_memory(call, patience=PATIENCE):
     """How many megabytes of memory `call` adds at its highest; NaN where the system cannot tell.
 
     A forked child starts with our data in memory and, once it has given back what we freed, without
     our garbage, which `call` could otherwise use unseen.  Linux counts the pages that it really
-    holds, and forgets their highest number when asked to.
+    holds, and forgets their highest number when asked to.  A child that takes longer than
+    `patience` seconds is ended, and gives no number.
     """
     if not (hasattr(os, "fork") and os.path.exists("/proc/self/clear_refs")):
         return float("nan")
@@ -213,6 +288,8 @@ def peak_memory(call):
             os._exit(status)
     os.close(write)
     with os.fdopen(read) as pipe:
+        if not select.select([pipe], [], [], patience)[0]:
+            os.kill(child, signal.SIGKILL)
         answer = pipe.read()
     os.waitpid(child, 0)
     return int(answer) / 1024 if answer else float("nan")

@@ -37,8 +37,10 @@ from kernelbook._jit import jit, parallel_for
 __all__ = ["distances", "fill_gram", "fill_single", "multiply"]
 
 TILE = 256  # a tile of 256² float64 numbers is half a megabyte: one core's second-level cache
+LARGE_TILE = 512  # for at least `MANY` dimensions: matrix products, all that counts there, like it
+MANY = 256
 STRIP = 128  # columns a core keeps in its first-level cache while it runs over the rows
-BAND = 16  # rows that `transpose` takes at a time
+STREAMS = 8  # rows of the mirror image that are written side by side
 DIRECT = 16  # up to this many dimensions differences cost no more than a matrix product
 TRUST = 1 / 64  # the product's ‖x−z‖² is believed above this fraction of ‖x‖² + ‖z‖²
 
@@ -179,26 +181,30 @@ def _slices(start, stop, step):
     return [slice(i, min(i + step, stop)) for i in range(start, stop, step)]
 
 
-def _tiles(rows, start, stop):
+def _tiles(rows, start, stop, size=TILE):
     """Pairs of a column slice and a contiguous tile; the tiles share one piece of memory.
 
     When the rows are few the tiles are long: predicting one point takes one tile, not twenty.
     """
     height = rows.stop - rows.start
-    buffer = np.empty(TILE * TILE)
-    for cols in _slices(start, stop, TILE * TILE // height):
+    buffer = np.empty(size * size)
+    for cols in _slices(start, stop, size * size // height):
         width = cols.stop - cols.start
         yield cols, buffer[: height * width].reshape(height, width)
 
 
-def fill_gram(fill, out, *, symmetric, parallel=True):
-    """Write all of K(X, Z) into `out`; if `symmetric`, compute half of it and mirror that."""
+def fill_gram(fill, out, *, symmetric, parallel=True, dimensions=1):
+    """Write all of K(X, Z) into `out`; if `symmetric`, compute half of it and mirror that.
+
+    `dimensions`, the number of columns of X, chooses the size of the tiles.
+    """
     m, n = out.shape
-    panels = _slices(0, m, TILE)
+    size = LARGE_TILE if dimensions >= MANY else TILE
+    panels = _slices(0, m, size)
 
     def panel(p):
         rows = panels[p]
-        for cols, tile in _tiles(rows, rows.start if symmetric else 0, n):
+        for cols, tile in _tiles(rows, rows.start if symmetric else 0, n, size):
             fill(rows, cols, tile)
             if symmetric and cols == rows:  # the first tile of a panel lies on the diagonal
                 mirror(tile)
@@ -259,13 +265,20 @@ def _run(task, count, parallel):
 
 @jit
 def transpose(tile, out):
-    """out = tileᵀ, in bands narrow enough that the lines of memory being read stay in the cache."""
-    for start in range(0, tile.shape[0], BAND):
-        band = tile[start : start + BAND]
-        for j in range(tile.shape[1]):
-            row = out[j, start : start + BAND]
-            for i in range(row.shape[0]):
-                row[i] = band[i, j]
+    """out = tileᵀ, `STREAMS` rows of `out` at a time.
+
+    What is read is a line of the cache for each row of the tile; what is written are a few streams
+    that run on through memory.  One row at a time would read a new line for every number.
+    """
+    m, n = tile.shape
+    for start in range(0, n - n % STREAMS, STREAMS):
+        for i in range(m):
+            line = tile[i, start : start + STREAMS]
+            for j in range(STREAMS):
+                out[start + j, i] = line[j]
+    for j in range(n - n % STREAMS, n):
+        for i in range(m):
+            out[j, i] = tile[i, j]
 
 
 @jit
@@ -275,12 +288,7 @@ def place(tile, out, row, col):
         to, line = out[row + i, col : col + tile.shape[1]], tile[i]
         for j in range(line.shape[0]):
             to[j] = line[j]
-    for start in range(0, tile.shape[0], BAND):
-        band = tile[start : start + BAND]
-        for j in range(tile.shape[1]):
-            to = out[col + j, row + start : row + start + band.shape[0]]
-            for i in range(to.shape[0]):
-                to[i] = band[i, j]
+    transpose(tile, out[col : col + tile.shape[1], row : row + tile.shape[0]])
 
 
 @jit

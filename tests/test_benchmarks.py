@@ -4,15 +4,30 @@ import csv
 import importlib
 import json
 import os
+import signal
+import subprocess
+import sys
+import types
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from scipy.stats import linregress
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_info
 
-from benchmarks.__main__ import line, main, questions, verdicts, write
-from benchmarks.harness import Case, Target, measure, peak_memory, provenance, threads
+from benchmarks import first_call, grls_dense
+from benchmarks.__main__ import ask, expected, line, main, questions, targets, verdicts, write
+from benchmarks.harness import (
+    Case,
+    Target,
+    measure,
+    peak_memory,
+    profiled,
+    provenance,
+    slope,
+    threads,
+)
 from benchmarks.problems import hinge_objective, noisy_xor, unkind
 from kernelbook._jit import n_threads
 
@@ -66,8 +81,98 @@ def test_peak_memory_is_what_was_held_at_once():
 
 
 @needs_linux
-def test_a_child_that_fails_gives_no_number():
+def test_a_child_that_fails_or_hangs_gives_no_number():
     assert np.isnan(peak_memory(lambda: 1 / 0))
+    assert np.isnan(peak_memory(signal.pause, patience=0.1))
+
+
+@needs_linux
+def test_memory_is_read_after_the_first_call():
+    kept = []
+
+    def ours():  # what a first call loads and keeps is no cost of the second
+        if not kept:
+            kept.append(np.ones(5_000_000))
+
+    (row,) = measure("q", Case("c", ours), quick=True)
+    assert row.peak_mb < 5
+
+
+@needs_linux
+def test_processes_of_a_fresh_interpreter_are_counted(tmp_path):
+    (row,) = measure(
+        "q",
+        Case(
+            "c",
+            lambda: first_call.run("x = bytearray(50_000_000); sum(range(10**6))", tmp_path),
+            peak=lambda call: call(),
+        ),
+        quick=True,
+    )
+    assert 50 < row.peak_mb < 120
+    assert row.cpu_seconds > 0
+    with pytest.raises(subprocess.CalledProcessError):
+        first_call.run("1 / 0", tmp_path)
+
+
+def test_slopes_are_those_of_powers():
+    m = np.array([500, 1000, 2000, 4000])
+    assert slope(m, 3e-9 * m**2.5) == pytest.approx((2.5, 0), abs=1e-9)
+    assert slope([1, 4], [2, 2]) == (0.0, np.inf)
+    noise = np.exp(np.random.default_rng(0).normal(scale=0.1, size=4))
+    exponent, error = slope(m, m**2.0 * noise)
+    # What statsmodels and every textbook say: the ordinary least squares line.
+    fit = linregress(np.log(m), np.log(m**2.0 * noise))
+    assert (exponent, error) == pytest.approx((fit.slope, fit.stderr), rel=1e-9)
+    for bad in (([1], [1]), ([2, 2], [1, 3]), ([1, 2, 3], [1, 2])):
+        with pytest.raises(ValueError, match="slope"):
+            slope(*bad)
+
+
+def test_a_profile_names_what_takes_the_time():
+    def busy():
+        return sum(i * i for i in range(200_000))
+
+    shares, functions = zip(*profiled(busy), strict=True)
+    assert 0 < sum(shares) <= 1 + 1e-9
+    assert any("test_benchmarks.py" in function for function in functions)
+    assert not any("/" in function for function in functions)
+
+
+def test_a_missed_target_is_explained(monkeypatch):
+    module = types.SimpleNamespace(
+        QUESTION="?",
+        TARGETS={"peer": Target(1e12)},
+        cases=lambda quick: [case()],
+        summary=lambda rows: [f"{len(rows)} row"],
+    )
+    monkeypatch.setitem(sys.modules, "benchmarks.missed", module)
+    said, ticks = [], []
+    rows, profiles = ask("missed", True, said.append, ticks.append)
+    assert len(rows) == 1
+    assert ticks == ["missed: small"]
+    assert profiles["peer"]
+    assert "worst case" in said[-2]
+    assert said[-1] == "  1 row"
+
+
+def test_what_is_left_is_weighed_by_what_it_took(tmp_path):
+    path = tmp_path / "benchmarks.json"
+    assert expected(["a", "b"], path) == {"a": 1.0, "b": 1.0}
+    path.write_text(json.dumps({"seconds": {"a": 2.0, "c": 4.0}}))
+    assert expected(["a", "b"], path) == {"a": 2.0, "b": 3.0}
+
+
+def test_objectives_of_dense_regression_are_those_of_the_certificate():
+    X, y = grls_dense.data(60)
+    ours = grls_dense.ours(X, y)
+    primal = pytest.approx(ours.certificate_.primal, rel=1e-9)
+    assert grls_dense.objective(ours, X, y) == primal
+    assert grls_dense.objective(grls_dense.scipys(X, y), X, y) == primal
+    ridge, bare = grls_dense.ridge(X, y), grls_dense.bare(X, y)
+    larger = grls_dense.objective(ridge, X, y)
+    assert larger > ours.certificate_.primal
+    assert grls_dense.objective(bare, X, y) == pytest.approx(larger, rel=1e-9)
 
 
 def test_all_sides_get_the_same_number_of_threads():
@@ -79,9 +184,15 @@ def test_all_sides_get_the_same_number_of_threads():
 
 def test_targets_speak_of_median_and_worst_case():
     rows = [*measure("q", case(), quick=True), *measure("q", case(), quick=True)]
-    assert "NOT reached" in next(verdicts(rows, {"peer": Target(1e12)}))
-    assert "NOT reached" in next(verdicts(rows, {"peer": Target(1e-12, worst=1e12)}))
-    assert "NOT" not in next(verdicts(rows, {"peer": Target(1e-12, worst=1e-12)}))
+    for target, enough in (
+        (Target(1e12), False),
+        (Target(1e-12, worst=1e12), False),
+        (Target(1e-12, worst=1e-12), True),
+    ):
+        ((peer, reached, text),) = verdicts(rows, {"peer": target, "absent": Target(1.0)})
+        assert peer == "peer"
+        assert reached == enough
+        assert ("NOT reached" in text) != enough
 
 
 def test_the_table_is_written_with_where_it_comes_from(tmp_path):
@@ -90,6 +201,7 @@ def test_the_table_is_written_with_where_it_comes_from(tmp_path):
         (row,) = csv.DictReader(file)
     assert row["question"] == "q"
     assert json.loads(row["facts"]) == {"m": 3}
+    assert row["threads"] == str(n_threads())
     facts = json.loads((tmp_path / "benchmarks.json").read_text())
     assert facts["threads"] == 2
     assert facts["versions"]["numpy"] == np.__version__
@@ -102,6 +214,7 @@ def test_every_question_says_what_it_asks(name):
     assert module.QUESTION
     assert all(isinstance(target, Target) for target in module.TARGETS.values())
     assert callable(module.cases)
+    assert set(targets([name])[name]) == set(module.TARGETS)
 
 
 def test_unknown_questions_are_refused():
@@ -134,7 +247,10 @@ def test_unkind_problems_have_two_classes():
 def test_a_question_asked_alone_leaves_the_other_rows(tmp_path):
     facts = provenance(2, True)
     for name in ("one", "two", "one"):
-        write(measure(name, case(), quick=True), tmp_path, facts)
+        of_it = {"targets": {name: {"peer": [1.0, None]}}, "seconds": {name: 1.0}}
+        write(measure(name, case(), quick=True), tmp_path, facts | of_it)
+    known = json.loads((tmp_path / "benchmarks.json").read_text())
+    assert set(known["targets"]) == set(known["seconds"]) == {"one", "two"}
     with (tmp_path / "benchmarks.csv").open() as file:
         asked = [row["question"] for row in csv.DictReader(file)]
     assert set(asked) == {"one", "two"}

@@ -192,6 +192,23 @@ def test_all_finite_finds_what_is_not():
 # ------------------------------------------------------------------------------------ tiles
 
 
+@pytest.mark.interpreted
+@pytest.mark.parametrize("shape", [(1, 1), (3, 8), (5, 7), (9, 17), (16, 24)])
+def test_a_tile_and_its_mirror_image(shape):
+    tile = np.random.default_rng(0).normal(size=shape)
+    out = np.full((shape[1] + 1, shape[0] + 1), np.nan)
+    _gram.transpose(tile, out[1:, 1:])
+    assert np.array_equal(out[1:, 1:], tile.T)
+    assert np.isnan(out[0]).all()
+    assert np.isnan(out[:, 0]).all()
+    n = sum(shape) + 1
+    square = np.zeros((n, n), dtype=np.float32)
+    _gram.place(tile.astype(np.float32), square, 1, shape[0] + 1)
+    expected = np.zeros_like(square)
+    expected[1 : shape[0] + 1, shape[0] + 1 :] = tile
+    assert np.array_equal(square, expected + expected.T)
+
+
 @pytest.mark.parametrize("m", [0, 1, 2, 255, 256, 257, 513, 700])
 @pytest.mark.parametrize("n", [0, 1, 256, 700])
 def test_tiles_cover_the_matrix(m, n):
@@ -207,7 +224,7 @@ def test_tiles_cover_the_matrix(m, n):
     assert k(X).shape == (m, m)
 
 
-@pytest.mark.parametrize("d", [2, 50])
+@pytest.mark.parametrize("d", [2, 50, 300])
 @pytest.mark.parametrize("kernel", [Gaussian(3.0), Laplacian(2.0), ThinPlate(), Linear()], ids=str)
 def test_the_gram_matrix_is_exactly_symmetric(kernel, d):
     X = np.random.default_rng(d).normal(size=(600, d))

@@ -25,6 +25,7 @@ from kernelbook.estimators._grls_checks import (
 from kernelbook.features import check_order
 from kernelbook.solvers.grls import METHODS, System
 from kernelbook.solvers.grls_factor import SchurFactor
+from kernelbook.solvers.panels import SymmetricProduct
 
 __all__ = ["GRLS"]
 
@@ -159,11 +160,23 @@ class GRLS(FreeFeatureEstimator):
         """The function of (c, λ) that gives f on the sample, by the arithmetic of `predict`."""
 
         def evaluate(c, lam):
-            # The columns of a given Gram matrix, which `_kernel_part` picks, have been picked here.
-            kernel_part = sample.X @ c if self._pairwise else self._kernel_part(sample.X, c)
-            return kernel_part + sample.P @ self._untilted(c, lam)
+            return self._kernel_part_of(sample, c) + sample.P @ self._untilted(c, lam)
 
         return evaluate
+
+    def _kernel_part_of(self, sample, c):
+        """Σ c_i K(x_i, ·) on the sample itself, from the very entries that `predict` computes."""
+        if self._pairwise:  # the columns of a given matrix, which `_kernel_part` picks, are picked
+            return sample.X @ c
+        # With a tilt, x and the centres differ by the origin; and a kernel of the user's own may
+        # compute K(X) otherwise than K(X, Z), which the certificate must show.
+        if self._tilt is not None or not self.kernel_._proven:
+            return self._kernel_part(sample.X, c)
+        with np.errstate(over="ignore", invalid="ignore"):
+            product = SymmetricProduct(self.kernel_, sample.X)(c)
+        if not np.isfinite(product).all():
+            self.kernel_._overflow()
+        return product
 
     def _own_gram(self, sample):
         """The Gram matrix in memory that the solver may overwrite; see `_centring` for `_tilt`."""

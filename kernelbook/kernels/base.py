@@ -81,7 +81,9 @@ class Kernel:
         X, Z, symmetric = self._rows(X, Z)
         gram = np.empty((X.shape[0], Z.shape[0]))
         fill = self._checked_fill(X, Z)
-        fill_gram(fill, gram, symmetric=symmetric, parallel=self._thread_safe)
+        fill_gram(
+            fill, gram, symmetric=symmetric, parallel=self._thread_safe, dimensions=X.shape[1]
+        )
         if symmetric:
             np.fill_diagonal(gram, self._diag(X))
         return gram

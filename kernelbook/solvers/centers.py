@@ -29,7 +29,6 @@ from numbers import Integral
 
 import numpy as np
 from scipy.linalg import lapack
-from sklearn.cluster import MiniBatchKMeans
 from sklearn.utils import check_random_state
 
 from kernelbook._blas import solve_rows
@@ -67,6 +66,8 @@ def choose_centers(rule, X, n, weights, random_state, kernel=None, reg=None, tic
     rng = check_random_state(random_state)
     if rule == "kmeans":
         # A few sweeps: centres that move by a tenth of the kernel's width make no difference.
+        from sklearn.cluster import MiniBatchKMeans  # half a second to import, and rarely wanted
+
         model = MiniBatchKMeans(
             *(n,),
             n_init=1,
