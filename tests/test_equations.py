@@ -12,12 +12,20 @@ import kernelbook
 from kernelbook import papers
 
 ROOT = Path(__file__).resolve().parents[1]
+LINES = (ROOT / "book" / "back" / "equations.md").read_text().splitlines()
 ROWS = [
     re.fullmatch(r"\| ([ABC] [^:]*): (.*) \| (.*): (.*) \| (.*); (.*) \|", line).groups()
-    for line in (ROOT / "book" / "back" / "equations.md").read_text().splitlines()
+    for line in LINES
     if re.match(r"\| [ABC] ", line)
 ]
 """Equation, what it is, where in the book, whether it is right, code, tests."""
+
+THEOREMS = [
+    re.fullmatch(r"\| (T\d+): (.*) \| (.*) \| (.*); (`.*) \|", line).groups()
+    for line in LINES
+    if re.match(r"\| T\d", line)
+]
+"""Theorem, what it says, where it is proved, code, tests."""
 
 DISPLAYS_OF_C = {"1": 5, "2": 8, "3": 3, "3.1": 6, "appendix": 5}
 """How many equations C displays in each section; counted in the paper."""
@@ -55,14 +63,43 @@ def test_what_a_row_names_exists(row):
     assert what
     assert where
     assert re.search(r"right|wrong", verdict)
+    check_code_and_tests(code, tests)
+
+
+def check_code_and_tests(code, tests):
+    """What is named exists, and one of the tests uses it."""
     names = re.findall(r"`([^`]+)`", code)
     assert names
     for name in names:
         assert callable(look_up(name)) or name.rpartition(".")[2] in ("H", "K"), name
     files = re.findall(r"`([^`]+)`", tests)
     assert files
-    for file in files:
-        assert (ROOT / "tests" / f"{file}.py").exists(), file
+    texts = [(ROOT / "tests" / f"{file}.py").read_text() for file in files]
+    words = {word for text in texts for word in re.findall(r"\w+", text)}
+    # A method is used through its class, and a class through one that inherits from it.
+    parts = {part for name in names for part in name.split(".")[-2:]}
+    assert parts & words, f"{files} use none of {names}"
+
+
+def test_fifteen_theorems_have_a_row():
+    assert [row[0] for row in THEOREMS] == [f"T{n}" for n in range(1, 16)]
+
+
+@pytest.mark.parametrize("row", THEOREMS, ids=[row[0] for row in THEOREMS])
+def test_a_theorem_is_proved_and_tested(row):
+    _, what, where, code, tests = row
+    assert what
+    check_code_and_tests(code, tests)
+    labels = re.findall(r"\{prf:ref\}`([\w-]+)`", where)
+    assert labels
+    for label in labels:
+        (chapter,) = (ROOT / "book").glob(f"*/{label.partition('-')[0]}.ipynb")
+        cells = json.loads(chapter.read_text())["cells"]
+        texts = ["".join(cell["source"]) for cell in cells]
+        (k,) = (k for k, text in enumerate(texts) if f":label: {label}\n" in text + "\n")
+        assert "{prf:proof}" in texts[k].split(f":label: {label}\n")[1], label
+        # A cell that computes, close behind.
+        assert any(cell["cell_type"] == "code" for cell in cells[k + 1 : k + 6]), label
 
 
 def test_the_index_calls_wrong_what_the_errata_call_wrong():

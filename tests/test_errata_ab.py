@@ -5,6 +5,8 @@ Right and wrong are decided by optimizers that use none of the papers' algebra
 """
 
 import itertools
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -425,6 +427,19 @@ def test_neighbour_features_of_twenty_classes_are_dependent_on_each_pair():
     assert np.mean(vanishing) > 0.9  # strictly separated: by T3 the kernel plays no part
 
 
+@erratum("A 5, nearest neighbours")
+def test_no_function_of_the_neighbour_features_is_the_vote():
+    # Every multiset of three neighbours among three classes: features, and the class of the vote.
+    votes = {}
+    for classes in itertools.combinations_with_replacement(range(3), 3):
+        counts = np.bincount(classes, minlength=3)
+        if np.sum(counts == counts.max()) == 1:
+            votes.setdefault(tuple(counts > 0), set()).add(int(counts.argmax()))
+    assert {len(v) for v in votes.values()} == {1, 2}
+    # The vote is a function of the features where the neighbours agree, and nowhere else.
+    assert all((len(v) == 1) == (sum(near) == 1) for near, v in votes.items())
+
+
 @erratum("A 5, B 5, pLSA")
 def test_plsa_features_contain_the_constant():
     P = np.random.default_rng(0).dirichlet(np.full(10, 0.3), size=50)
@@ -444,6 +459,54 @@ def test_the_semiparametric_machine_is_the_same_machine(seed):
     H, E, _, c = a_dual(gram, P, y, reg)
     lam = papers.a25_repaired(H, E, y, c)
     np.testing.assert_allclose(papers.values(H, E, lam, c), f, atol=1e-4)
+
+
+def bib_entry(key):
+    text = (Path(__file__).parents[1] / "book" / "references.bib").read_text()
+    return re.search(rf"@\w+\{{{key},.*?\n\}}", text, re.DOTALL).group()
+
+
+@erratum("A, B, references")
+def test_two_references_of_A_and_B_against_our_bibliography():
+    assert "{Numerische Mathematik}" in bib_entry("LightWayne1999")
+    assert "Distance Matrices and" in bib_entry("Micchelli1986")
+    # What the title means: matrices of distances are nonsingular, one eigenvalue being positive.
+    X = np.random.default_rng(4).normal(size=(12, 3))
+    values = np.linalg.eigvalsh(np.linalg.norm(X[:, None] - X, axis=2))
+    assert np.abs(values).min() > 1e-6
+    assert np.sum(values > 0) == 1
+
+
+@erratum("B 1, hinge")
+def test_problem_1_of_b_has_no_bias_and_problem_2_is_the_classical_machine():
+    from sklearn.svm import SVC
+
+    X, _, gram, _ = two_classes(0)
+    y = np.where(np.arange(len(X)) % 5 > 0, 1.0, -1.0)
+    C = 0.5
+    reg = 1 / (2 * C * len(y))
+    classical = SVC(C=C, kernel="precomputed", tol=1e-10).fit(gram, y).decision_function(gram)
+    R, constant = naive.root(gram), np.ones((len(y), 1))
+    without = naive.hinge_loss(R, constant[:, :0], y, reg)[0]
+    free = naive.hinge_loss(R, constant, y, reg)[0]
+    np.testing.assert_allclose(free, classical, atol=1e-4)
+    assert np.abs(without - classical).max() > 0.1
+
+
+@erratum("B 1, finite dimension")
+def test_least_squares_on_finitely_many_features_can_be_ill_posed():
+    x = np.linspace(0, 1, 60)
+    growth = []
+    for degree in (2, 8, 14):
+        P = np.vander(x, degree + 1, increasing=True)
+        U, s, _ = np.linalg.svd(P, full_matrices=False)
+        moved = np.linalg.lstsq(P, U[:, -1], rcond=None)[0]  # the answer to an error of length one
+        assert np.linalg.norm(moved) == pytest.approx(1 / s[-1], rel=1e-3)
+        growth.append(1 / s[-1])
+    assert growth[1] > 1e4
+    assert growth[2] > 1e8
+    # And where two features agree on the sample there is no unique answer at all.
+    assert np.linalg.matrix_rank(np.column_stack([x, np.abs(x)])) == 1
 
 
 def test_every_erratum_of_A_and_B_has_a_test():

@@ -260,6 +260,23 @@ def test_point_values_are_unbounded_in_L2():
         assert papers.c31_values(origin, origin, gamma)[0, 0] == (2 * gamma / np.pi) ** 0.25
 
 
+@erratum("C 3.1, uniform")
+@pytest.mark.parametrize("d", [1, 3])
+def test_the_inner_product_of_c_is_a_kernel_with_any_width_at_any_place(d):
+    rng = np.random.default_rng(d)
+    X = rng.normal(size=(60, d))
+    gamma = np.exp(rng.uniform(-3, 3, 60))
+    K = papers.c31_gram(X, gamma)
+    assert linalg.eigvalsh(K)[0] > -1e-12
+    np.testing.assert_allclose(np.diag(K), 1.0)
+    # How fast a translate falls depends on the place: as different as the γ are.
+    step = np.zeros((2, d))
+    step[1, 0] = 0.3
+    fall = [papers.c31_gram(step, np.full(2, g))[0, 1] for g in (gamma.min(), gamma.max())]
+    assert fall[0] > 0.95
+    assert fall[1] < 0.6
+
+
 @erratum("C 3.1, weights")
 def test_two_gaussians_a_sample_have_tied_weights_too():
     n = 15
@@ -279,6 +296,25 @@ def test_two_gaussians_a_sample_have_tied_weights_too():
 
 
 # ----------------------------------------------------------------------------------- section 3.2
+
+
+@erratum("C 3.2, sparseness")
+@pytest.mark.parametrize("start", [[3, 2], [5, 6], [3, 0], [5, 8]])
+def test_functions_added_one_by_one_are_more_than_needed(start):
+    X = np.arange(-4.0, 5.0)[:, None]
+    y = np.where(np.abs(X[:, 0]) < 1.5, 1.0, -1.0)
+
+    def margins(chosen):
+        (x,) = coordinates([gaussian(X, X[chosen])], gaussian(X[chosen], X[chosen]))
+        return y * machine(x, y, 100.0).decision_function(x @ x.T)
+
+    assert margins([4]).min() > 0.5  # one function is enough
+    chosen = list(start)  # two samples of opposite labels, then the most misclassified
+    assert y[chosen].sum() == 0
+    while (yf := margins(chosen)).min() <= 0:
+        yf[chosen] = np.inf
+        chosen.append(int(yf.argmin()))
+    assert len(chosen) == 3
 
 
 @pytest.fixture(scope="module")
@@ -382,7 +418,7 @@ def test_the_support_vectors_alone_make_it_quadratic():
 
 
 @erratum("C, references")
-def test_two_references_against_our_bibliography():
+def test_the_references_against_our_bibliography():
     bib = (Path(__file__).parents[1] / "book" / "references.bib").read_text()
     entry = re.search(r"@article\{KimeldorfWahba1970.*?\n\}", bib, re.S).group()
     first, last = map(int, re.search(r"pages\s*=\s*\{(\d+)--(\d+)\}", entry).groups())
@@ -390,6 +426,13 @@ def test_two_references_against_our_bibliography():
     entry = re.search(r"@\w+\{ShalevShwartz.*?\n\}", bib, re.S).group()
     authors = re.search(r"author\s*=\s*\{(.*?)\},\n", entry, re.S).group(1)
     assert authors.startswith("Shalev-Shwartz")
+    for key, year, pages in (
+        ("FreundSchapire1999", 1999, "277--296"),
+        ("ZhuHastie2005", 2005, "185--205"),
+    ):
+        entry = re.search(rf"@article\{{{key}.*?\n\}}", bib, re.S).group()
+        assert re.search(rf"year\s*=\s*\{{{year}\}}", entry)
+        assert re.search(rf"pages\s*=\s*\{{{pages}\}}", entry)
 
 
 def test_every_erratum_of_C_has_a_test():

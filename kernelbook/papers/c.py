@@ -175,9 +175,21 @@ ERRATA = (
         "T",
     ),
     Erratum(
+        "C 3.1, uniform",
+        "functions derived from a kernel are uniform in the hyper-parameter",
+        "if the kernel is stationary; C's own ⟨f_x, f_x'⟩ is a kernel with any γ(x)",
+        "W",
+    ),
+    Erratum(
         "C 3.1, weights",
         "a sum of kernels cannot give the same variability, its weights being fixed",
         "2n functions have fixed weights too: the solution is w = Σα_iy_ix̂_i, n numbers",
+        "W",
+    ),
+    Erratum(
+        "C 3.2, sparseness",
+        "the incremental construction gives a classifier of optimized sparseness",
+        "a greedy one: fewer functions can do the same, what was added first stays",
         "W",
     ),
     Erratum(
@@ -219,8 +231,8 @@ ERRATA = (
     ),
     Erratum(
         "C, references",
-        "[10] pages 595–502; [11] Singer and Srebro",
-        "495–502; Shalev-Shwartz, Singer and Srebro",
+        "[7] 1998; [10] pages 595–502; [11] Singer and Srebro; [15] pages 1081–1088 of a journal",
+        "1999; 495–502; Shalev-Shwartz, Singer and Srebro; pages 185–205, 2005",
         "T",
     ),
 )
