@@ -32,7 +32,7 @@ second m×m array, and a failed factorization can be undone.
 References
 ----------
 Benzi, Golub & Liesen, *Numerical solution of saddle point problems*, Acta Numerica 14 (2005),
-sections 5 and 6; Wahba, *Spline Models for Observational Data* (1990), section 1.3.
+sections 5 and 6; Wahba, *Spline Models for Observational Data* (1990).
 """
 
 import numpy as np

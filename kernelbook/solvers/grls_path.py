@@ -31,8 +31,8 @@ GCV = W Σ w_i (y_i − f_i)² / (W − df)², which is m‖c‖²/(tr G)² for 
 
 References
 ----------
-Golub, Heath & Wahba, Technometrics 21 (1979); Wahba, *Spline Models for Observational Data* (1990),
-chapter 4; Dubrule, *Cross validation of kriging in a unique neighborhood*, Math. Geology 15 (1983).
+Golub, Heath & Wahba, Technometrics 21 (1979); Wahba, *Spline Models for Observational Data* (1990);
+Dubrule, *Cross validation of kriging in a unique neighborhood*, Math. Geology 15 (1983).
 """
 
 from dataclasses import dataclass

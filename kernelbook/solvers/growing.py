@@ -25,7 +25,7 @@ value is less by ½g².
 References
 ----------
 Giesen, Laue & Mueller (2012), section 3.2.  Higham (2002), *Accuracy and stability of numerical
-algorithms*, chapter 10.
+algorithms*, on Cholesky factorization.
 """
 
 import numpy as np

@@ -19,7 +19,7 @@ The result is accurate to `tol`, not to rounding: `kernelbook.solvers.face` does
 References
 ----------
 Mehrotra (1992), *On the implementation of a primal-dual interior point method*, SIAM J. Optim. 2;
-Nocedal & Wright, *Numerical Optimization*, section 16.6.
+Nocedal & Wright (2006), *Numerical Optimization*, on interior points for quadratic programs.
 """
 
 import numpy as np
