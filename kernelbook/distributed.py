@@ -4,24 +4,38 @@
     client = Client("tcp://head:8786")
     model = GRLSRegressor(Gaussian(0.1), Polynomials(2), solver="fourier").fit(X, y)   # Dask's X, y
 
-The sums of `kernelbook.solvers.fourier_statistics` are taken block by block, where the blocks are,
-and added up in a tree; they are all that travels, and their size does not depend on how many
-samples there are.  The system is then solved here.  The data are read once if `bounds` is
-given (and, for a classifier, twice: its classes are found first), otherwise once more to find the
-box.  Never is a collection turned into one array.
+The sums of `kernelbook.solvers.fourier_statistics`, or for solver="nystrom" those of
+`nystrom_statistics`, are taken block by block, where the blocks are, and added up in a tree; they
+are all that travels, and their size does not depend on how many samples there are.  The system
+is then solved here.  The data are read once if nothing has to be known about them before;
+otherwise once more, to find the box (without `bounds`), a classifier's classes, and centres (where
+they are not given).  Never is a collection turned into one array.
+
+Centres are drawn as the blocks are surveyed: every row gets the key (log U)/w with U uniform in
+(0, 1), and the n largest keys of all are n rows drawn without replacement, in proportion to their
+weights [1]; the largest of two blocks are among the largest of each.  For centers="kmeans" and
+"leverage" ten times as many are drawn, and the rule chooses among these.
 
 A block should fit into a worker's memory several times over.  A task whose worker has died
 is run again by Dask, elsewhere, and blocks are pure functions of the data, so nothing is lost or
 counted twice.
 
 Needs the extra `kernelbook[distributed]`; nothing here imports Dask before a collection arrives.
+
+References
+----------
+[1] Efraimidis & Spirakis, *Weighted random sampling with a reservoir*, Information Processing
+Letters 97 (2006).
 """
+
+from functools import partial, reduce
 
 import numpy as np
 from sklearn.base import is_classifier
 
 from kernelbook.features import as_features
-from kernelbook.solvers.fourier_statistics import Statistics
+from kernelbook.solvers import nystrom_statistics
+from kernelbook.solvers.center_basis import CenterBasis
 
 __all__ = ["fit_collection", "in_memory", "is_collection", "map_labels", "map_rows"]
 
@@ -34,42 +48,58 @@ def is_collection(X):
     return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
 
 
-def in_memory(*arrays):
+def in_memory(what, *arrays):
     """An error for Dask collections, where scikit-learn would gather them on this machine."""
     if any(map(is_collection, arrays)):
         raise TypeError(
-            "score needs arrays in memory: pass X.compute() and y.compute(), or compare "
-            "predict(X), a Dask array, with y by Dask's own sums."
+            f"{what} needs arrays in memory: pass X.compute() and y.compute(), or part of them.  "
+            "On Dask collections there are fit and predict of GRLSRegressor and GRLSClassifier, "
+            "with solver='fourier' or 'nystrom'; predict(X) is a Dask array, to be compared with "
+            "y by Dask's own sums."
         )
 
 
 def fit_collection(learner, X, y, sample_weight=None):
-    """Fit a G-RLS learner to Dask collections; its `_finish` solves, in this process."""
+    """Fit a G-RLS learner to Dask collections; its `_finish…` solves, in this process."""
     import dask
 
     blocks = _aligned(X, y, sample_weight)
     pilot = _pilot(blocks)
     # The first rows stand for all in what scikit-learn checks: columns, names, kinds of numbers.
     given, head, y_head, w_head = learner._checked(*pilot)
-    box = learner._box()
-    classes = None
-    if box is None or is_classifier(learner):
-        extents = [dask.delayed(_extent)(*block, is_classifier(learner)) for block in blocks]
-        low, high, classes = _reduced(extents, _wider)
-        if box is None:
-            if not np.isfinite([low, high]).all():
-                raise ValueError("X contains NaN or infinity; drop or impute those rows.")
-            box = low, high
+    nystrom = learner.solver == "nystrom"
+    drawn, seeds = 0, [0] * len(blocks)
+    if nystrom:
+        learner._begin_centers(head.shape[1])
+        drawn, seeds = learner._draws(len(blocks))
+    else:
+        learner._begin_kernel(head.shape[1])
+    box, classes, rows = learner._box(), None, None
+    if box is None or is_classifier(learner) or drawn:
+        parts = [
+            dask.delayed(_survey)(*block, is_classifier(learner), drawn, seed)
+            for block, seed in zip(blocks, seeds, strict=True)
+        ]
+        low, high, classes, (_, rows) = _reduced(parts, partial(_wider, drawn))
+        if not np.isfinite([low, high]).all():
+            raise ValueError("X contains NaN or infinity; drop or impute those rows.")
+        box = (low, high) if box is None else box
     if is_classifier(learner):
         learner._learn_classes(classes)
-    learner._begin_kernel(head.shape[1])
     learner.features_ = learner._features_of_box(as_features(learner.features), *box, given)
     Y = learner._columns_of(y_head)
-    start = learner._begin(*box, given, _two_axes(Y), w_head)
+    if nystrom:
+        start, combine = learner._center_basis(rows, given), _combined
+    else:
+        start, combine = learner._begin(*box, given, _two_axes(Y), w_head), _added
     worker = dask.delayed(learner, traverse=False)
-    frame = dask.delayed(start, traverse=False)
-    sums = [dask.delayed(_block_sums)(worker, frame, *block) for block in blocks]
-    learner._finish(start, _reduced(sums, _added), Y.shape[1:])
+    common = dask.delayed(start, traverse=False)
+    sums = [dask.delayed(_block_sums)(worker, common, *block) for block in blocks]
+    sums = _reduced(sums, combine)
+    if nystrom:
+        learner._finish_centers(start, sums, Y.shape[1:], head)
+    else:
+        learner._finish(start, sums, Y.shape[1:])
 
 
 def map_rows(learner, X):
@@ -78,7 +108,7 @@ def map_rows(learner, X):
     import dask.array as da
 
     frozen = dask.delayed(learner, traverse=False)
-    columns = learner._fourier.columns
+    columns = learner.coef_.shape[1:]
     parts, rows = _blocks(X, "X")
     values = [
         da.from_delayed(dask.delayed(_predicted)(frozen, part), (n, *columns), dtype=np.float64)
@@ -119,30 +149,48 @@ def _block_sums(learner, start, X, y, w):
     given, X, y, w = learner._checked(X, y, w, reset=False, absent=True)
     if len(X) == 0:
         return 0
-    Y = learner._columns_of(y)
-    return learner._sums(start, given, X, _two_axes(Y), w)
+    Y = _two_axes(learner._columns_of(y))
+    if isinstance(start, CenterBasis):
+        return nystrom_statistics.statistics(start, X, learner._features_at(given), Y, w)
+    return learner._sums(start, given, X, Y, w)
 
 
-def _extent(X, y, w, labels):
-    """The box, and the labels, of a block; rows of weight zero are absent."""
+def _survey(X, y, w, labels, drawn, seed):
+    """The box, the labels, and some rows of a block; rows of weight zero are absent."""
     X = np.asarray(X, dtype=np.float64)
-    kept = slice(None) if w is None else np.asarray(w) > 0
-    X, y = X[kept], np.asarray(y)[kept]
+    w = np.ones(len(X)) if w is None else np.asarray(w, dtype=np.float64)
+    kept = w > 0
+    X, y, w = X[kept], np.asarray(y)[kept], w[kept]
     found = np.unique(y) if labels else None
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         low, high = X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf)
-    return low, high, found
+        keys = np.log(np.random.RandomState(seed).uniform(size=len(w))) / w
+    return low, high, found, _largest(drawn, keys, X)
 
 
-def _wider(parts):
-    low = np.min([low for low, _, _ in parts], axis=0)
-    high = np.max([high for _, high, _ in parts], axis=0)
-    found = [labels for _, _, labels in parts if labels is not None]
-    return low, high, np.unique(np.concatenate(found)) if found else None
+def _largest(drawn, keys, rows):
+    best = np.argsort(-keys, kind="stable")[:drawn]
+    return keys[best], rows[best]
 
 
-def _added(parts) -> Statistics:
+def _wider(drawn, parts):
+    lows, highs, labels, rows = zip(*parts, strict=True)
+    found = [one for one in labels if one is not None]
+    return (
+        np.min(lows, axis=0),
+        np.max(highs, axis=0),
+        np.unique(np.concatenate(found)) if found else None,
+        _largest(drawn, *map(np.concatenate, zip(*rows, strict=True))),
+    )
+
+
+def _added(parts):
     return sum(parts)
+
+
+def _combined(parts):
+    parts = [part for part in parts if isinstance(part, nystrom_statistics.Statistics)]
+    return reduce(nystrom_statistics.combine, parts) if parts else 0
 
 
 # ------------------------------------------------------------------------------ the graph

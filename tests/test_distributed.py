@@ -11,9 +11,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from kernelbook import Gaussian, GRLSClassifier, GRLSRegressor, Polynomials
+from kernelbook import (
+    Gaussian,
+    GRLSClassifier,
+    GRLSRegressor,
+    GRLSRegressorCV,
+    Polynomials,
+    SVMGBClassifier,
+    ThinPlate,
+)
 from kernelbook.cli import main
 from kernelbook.distributed import is_collection
 
@@ -77,6 +86,57 @@ def test_arrays_give_the_answer_of_one_process(client, alone, monkeypatch):
     bounded = GRLSRegressor(**ARGUMENTS, solver="fourier", bounds=[(9, 13), (-4, -2)])
     np.testing.assert_allclose(bounded.fit(x, y, w).predict(Z), alone.predict(Z), rtol=1e-6)
     bounded.partial_fit(X[:10], Y[:10])  # and goes on, here
+
+
+@pytest.fixture(scope="module")
+def many_columns():
+    """Six columns: nothing for a Fourier basis."""
+    rng = np.random.default_rng(1)
+    points = rng.normal(size=(M, 6))
+    y = np.sin(points[:, 0]) + points[:, 1] * points[:, 2] + 5
+    return points, y, rng.choice([0.0, 1.0, 2.0], size=M)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(3.0), ThinPlate()], ids=repr)
+def test_centres_give_the_answer_of_one_process(kernel, client, many_columns, monkeypatch):
+    points, y, w = many_columns
+    options = {"features": Polynomials(1), "reg": 1e-2, "solver": "nystrom"}
+    alone = GRLSRegressor(kernel, **options, centers=points[:60]).fit(points, y, w)
+    forbid_gathering(monkeypatch)
+    x, t, u = dask_arrays(points, y, w, rows=170)
+    ours = GRLSRegressor(kernel, **options, centers=points[:60]).fit(x, t, u)
+    assert (ours.solver_, ours.rank_, ours.full_gap_) == ("nystrom", 7, None)
+    np.testing.assert_allclose(ours.predict(points), alone.predict(points), rtol=1e-8)
+    np.testing.assert_allclose(ours.predict(x).compute(), alone.predict(points), rtol=1e-8)
+    np.testing.assert_allclose(ours.coef_, alone.coef_, rtol=1e-6, atol=1e-8)
+    assert ours.scale_ == pytest.approx(alone.scale_, rel=1e-7)
+    assert ours.certificate_.primal == pytest.approx(alone.certificate_.primal, rel=1e-8)
+    assert ours.certificate_.kkt <= 1e-8
+    # What was fitted in memory, by any solver, predicts blocks too.
+    f = GRLSRegressor(kernel, Polynomials(1)).fit(points[:99], y[:99])
+    np.testing.assert_allclose(f.predict(x).compute(), f.predict(points), rtol=1e-10)
+
+
+def test_centres_are_drawn_from_all_blocks(client, many_columns, monkeypatch):
+    points, y, w = many_columns
+    frame = pd.DataFrame(points, columns=list("abcdef")).assign(label=y > 5, w=w)
+    table = dd.from_pandas(frame, npartitions=4)
+    columns = table[list("abcdef")], table["label"], table["w"]
+    forbid_gathering(monkeypatch)
+    model = GRLSClassifier(Gaussian(3.0), reg=1e-2, solver="nystrom", n_centers=200, random_state=0)
+    ours = model.fit(*columns)
+    drawn = (ours.centers_[:, None] == points).all(axis=2)
+    assert (drawn.sum(axis=1) == 1).all()
+    rows = drawn.argmax(axis=1)
+    assert len(set(rows)) == 200  # without replacement
+    assert (w[rows] > 0).all()
+    assert 1.2 < w[rows].mean() / w[w > 0].mean() * 1.5 < 1.8  # in proportion to the weights
+    assert np.bincount(rows // 200).min() > 30
+    again = clone(model).fit(*columns)
+    np.testing.assert_array_equal(again.centers_, ours.centers_)
+    assert ours.predict(columns[0]).compute().mean() == pytest.approx((y > 5).mean(), abs=0.05)
+    spread = clone(model).set_params(centers="kmeans", n_centers=20).fit(*columns)
+    assert spread.centers_.shape == (20, 6)
 
 
 def test_only_sums_travel(client):
@@ -173,6 +233,24 @@ def test_what_is_refused(client):
         model.score(x, y)
     with pytest.raises(TypeError, match="return_std needs an array"):
         model.predict(x, return_std=True)
+    for other in (GRLSRegressorCV(), SVMGBClassifier(), GRLSRegressor(solver="cholesky")):
+        with pytest.raises(TypeError, match=r"needs arrays in memory"):
+            other.fit(x, y)
+    for data in ((X, y), (X, Y, da.ones(M))):
+        with pytest.raises(TypeError, match=r"needs arrays in memory.*fit and predict"):
+            model.fit(*data)
+    centred = GRLSRegressor(solver="nystrom", n_centers=20)
+    with pytest.raises(ValueError, match="NaN"):
+        centred.fit(bad, y)
+    with pytest.raises(ValueError, match="NaN"):
+        centred.set_params(centers=X[:20]).fit(bad, y)
+    with pytest.raises(ValueError, match="centers has 1 columns and X has 2"):
+        centred.set_params(centers=X[:20, :1]).fit(x, y)
+    with pytest.raises(ValueError, match="centers='some' is not known"):
+        centred.set_params(centers="some").fit(x, y)
+    with pytest.raises(ValueError, match="reg > 0"):
+        centred.set_params(centers="uniform", reg=0).fit(x, y)
+    assert not [name for name in vars(centred) if name.endswith("_")]
 
 
 def test_the_program_of_the_book_runs(client, tmp_path):

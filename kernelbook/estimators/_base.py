@@ -17,6 +17,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from kernelbook.distributed import in_memory
 from kernelbook.features import GivenFeatures, as_features, evaluate, fit_features
 from kernelbook.kernels import Kernel, as_kernel
 
@@ -83,6 +84,7 @@ class FreeFeatureEstimator(BaseEstimator):
 
     def _rows(self, X, *y, **check_y):
         """X and y, checked, in `fit`; without y, X as it must be after the `fit` that was."""
+        in_memory(type(self).__name__, X, *y)
         if y:
             self._pairwise = self._precomputed
             self._takes_sparse = self.__sklearn_tags__().input_tags.sparse
@@ -105,6 +107,7 @@ class FreeFeatureEstimator(BaseEstimator):
 
     def _weights_of(self, X, sample_weight):
         """A weight for each row, not negative, not all zero, of finite sum."""
+        in_memory(type(self).__name__, sample_weight)
         w = _check_sample_weight(
             sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True
         )

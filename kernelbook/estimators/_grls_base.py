@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from kernelbook.certificates import Certificate
 from kernelbook.estimators._base import FreeFeatureEstimator, Sample
 from kernelbook.estimators._centring import Tilt
-from kernelbook.estimators._grls_centers import fit_with_centers
+from kernelbook.estimators._grls_centers import BlockwiseCenters, fit_with_centers
 from kernelbook.estimators._grls_checks import (
     check_number,
     doubts_about_rank,
@@ -35,7 +35,7 @@ _WITHOUT_GRAM = {"nystrom": fit_with_centers, "cg": fit_with_centers}
 """solver → function (learner, sample, Y, reg, m) that fits without a Gram matrix."""
 
 
-class GRLS(FreeFeatureEstimator):
+class GRLS(BlockwiseCenters, FreeFeatureEstimator):
     """What regressor and classifier share: fit columns of targets, evaluate them, say how sure."""
 
     def __init__(

@@ -1,7 +1,8 @@
 """`solver="fourier"` of the G-RLS learners: from the user's arrays to sums, and back to f.
 
 The mathematics is in `kernelbook.solvers.fourier` and the files it names; streams of chunks are in
-`_grls_stream`, Dask collections in `kernelbook.distributed`.  All of them do the same four things:
+`_grls_stream`, Dask collections in `kernelbook.distributed` (they also know solver="nystrom", see
+`_grls_centers`).  All of them do the same four things:
 
 1. fix the box, the features and the grid (`_begin`);
 2. sum the statistics of the samples, chunk by chunk (`_sums`);
@@ -24,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tqdm import tqdm
 
 from kernelbook.certificates import Certificate
-from kernelbook.distributed import fit_collection, is_collection, map_rows
+from kernelbook.distributed import fit_collection, in_memory, is_collection, map_rows
 from kernelbook.estimators._grls_checks import check_number
 from kernelbook.features import as_features, evaluate
 from kernelbook.kernels import as_kernel
@@ -44,6 +45,7 @@ __all__ = ["FourierLearner", "two_axes"]
 EXACT_BELOW = 20_000
 """Samples below which "auto" is exact."""
 
+_ON_BLOCKS = "auto", "fourier", "nystrom"  # what takes Dask collections
 _WORTH = 2**18  # Fourier modes above which "auto" does not choose the Fourier solver
 _MOST_COLUMNS = 3
 _PILOT = 2000
@@ -70,14 +72,25 @@ class FourierLearner:
 
     def _by_fourier(self, X):
         """Whether `fit` is to go this way; for "auto", whether it wins."""
-        if is_collection(X):
-            if self.solver not in ("auto", "fourier"):
-                raise TypeError(
-                    f"solver={self.solver!r} needs arrays in memory; Dask collections are for "
-                    "solver='fourier' (or 'auto')."
-                )
-            return True
         return self.solver == "fourier" or (self.solver == "auto" and self._fourier_wins(X))
+
+    def _fit_collection(self, X, y, sample_weight, P):
+        """`fit` for Dask collections, with solver="auto" (which is "fourier" then) or "nystrom"."""
+        if self.solver not in _ON_BLOCKS or self.solver not in self._solvers:
+            raise TypeError(
+                f"solver={self.solver!r} needs arrays in memory; Dask collections are for "
+                "solver='fourier' (or 'auto') and 'nystrom'."
+            )
+        self._refuse_gram(P)
+        with self._fresh():
+            fit_collection(self, X, y, sample_weight)
+
+    def _refuse_gram(self, P):
+        if P is not None or self._precomputed:
+            raise ValueError(
+                f"solver={self.solver!r} needs the points themselves: it takes neither "
+                "kernel='precomputed' nor P."
+            )
 
     def _fourier_wins(self, X):
         shape = getattr(X, "shape", ())
@@ -105,16 +118,8 @@ class FourierLearner:
         return fourier.accuracy(self.tol, self.reg, float(kernel.diag(np.zeros((1, d)))[0]))
 
     def _fit_fourier(self, X, y, sample_weight, P):
-        """`fit` for arrays in memory; Dask collections go on to `kernelbook.distributed`."""
-        if P is not None or self._precomputed:
-            raise ValueError(
-                f"solver={self.solver!r} needs the points themselves: it takes neither "
-                "kernel='precomputed' nor P."
-            )
-        if is_collection(X):
-            with self._fresh():
-                fit_collection(self, X, y, sample_weight)
-            return
+        """`fit` for arrays in memory."""
+        self._refuse_gram(P)
         with self._fresh():
             given, X, y, w = self._checked(X, y, sample_weight)
             if is_classifier(self):
@@ -136,8 +141,9 @@ class FourierLearner:
 
         `absent` says whether all weights may be zero: of a chunk yes, of a sample no.
         """
+        in_memory(type(self).__name__, X, y, sample_weight)
         if sparse.issparse(X):
-            raise TypeError("solver='fourier' needs dense rows: pass X.toarray().")
+            raise TypeError(f"solver={self.solver!r} needs dense rows here: pass X.toarray().")
         given, numeric = X, {} if is_classifier(self) else {"multi_output": True, "y_numeric": True}
         if reset:
             X, y = self._rows(X, y, **numeric)
@@ -145,7 +151,7 @@ class FourierLearner:
             X, y = self._same_rows(X, y, numeric)
         some = not absent or sample_weight is None or np.any(np.asarray(sample_weight) != 0)
         w = self._weights_of(X, sample_weight) if some else np.zeros(len(X))
-        if X.shape[1] > _MOST_COLUMNS:
+        if X.shape[1] > _MOST_COLUMNS and self.solver != "nystrom":
             raise ValueError(
                 f"solver='fourier' is for one to three columns, and X has {X.shape[1]}: the number "
                 "of Fourier functions grows like a power of them.  Use solver='nystrom' or 'cg'."
@@ -323,13 +329,13 @@ class FourierLearner:
     # --------------------------------------------------------------------------- evaluation
 
     def _values(self, X, P=None):
+        check_is_fitted(self, "coef_")
+        if is_collection(X) and P is None:
+            return map_rows(self, X)
         if self._fourier is None:
             return super()._values(X, P)
-        check_is_fitted(self, "coef_")
         if P is not None:
             raise ValueError("P is taken only by learners that were fitted with P=...")
-        if is_collection(X):
-            return map_rows(self, X)
         given, X = X, self._rows(X)
         given = given if hasattr(given, "iloc") else X
         fit = self._fourier
@@ -342,6 +348,8 @@ class FourierLearner:
         return out.reshape(len(X), *fit.columns)
 
     def _std(self, X, P, diag):
+        if is_collection(X):
+            raise TypeError("return_std needs an array in memory; pass X.compute(), or part of X.")
         if self._fourier is None:
             return super()._std(X, P, diag)
         if P is not None or diag is not None:
@@ -351,8 +359,6 @@ class FourierLearner:
                 "return_std needs scale_ = yᵀGy/(W − rank P), but the observations (the sum of "
                 f"the weights) do not exceed rank P = {self.rank_}."
             )
-        if is_collection(X):
-            raise TypeError("return_std needs an array in memory; pass X.compute(), or part of X.")
         given, X = X, self._rows(X)
         P = self._features_at(given if hasattr(given, "iloc") else X)
         fit = self._fourier

@@ -24,7 +24,8 @@ PARAMETERS = """
         gradients on the full kernel, preconditioned with the centres.
         "fourier", for one to three columns and Gaussian, Laplacian and Matern kernels (their sums
         and multiples), replaces the kernel by a Fourier basis that differs from it by a proven
-        `kernel_error_`, in time proportional to m; it takes chunks and Dask collections.  "auto"
+        `kernel_error_`, in time proportional to m; it takes chunks.  Dask collections are for it
+        and for "nystrom".  "auto"
         takes it from m = 20,000 on, where it can reach `tol`; elsewhere "auto" is one of the first
         two at any m, and a `MemoryError` names the others where the matrix does not fit.
     tol : float

@@ -54,12 +54,16 @@ class GRLSRegressor(RegressorMixin, StreamingLearner, GRLS):
         Parameters
         ----------
         X : (m, d) array, or (m, m) Gram matrix for kernel="precomputed"
+            Or, with y and the weights, Dask collections: `kernelbook.distributed`.
         y : (m,) or (m, k) array
         sample_weight : (m,) array, optional
             Numbers ≥ 0 that count observations.
         P : (m, ℓ) array, optional
             The feature matrix; only for kernel="precomputed".
         """
+        if is_collection(X):
+            self._fit_collection(X, y, sample_weight, P)
+            return self._warned()
         if self._by_fourier(X):
             self._fit_fourier(X, y, sample_weight, P)
             return self._warned()
@@ -105,7 +109,7 @@ class GRLSRegressor(RegressorMixin, StreamingLearner, GRLS):
 
     def score(self, X, y, sample_weight=None, P=None):
         """R², the share of the variance of y that is explained; P as for `predict`."""
-        in_memory(X, y, sample_weight)
+        in_memory("score", X, y, sample_weight)
         return r2_score(y, self.predict(X, P=P), sample_weight=sample_weight)
 
     def __sklearn_tags__(self):
@@ -135,12 +139,16 @@ class GRLSClassifier(ClassifierMixin, StreamingLearner, GRLS):
         Parameters
         ----------
         X : (m, d) array, or (m, m) Gram matrix for kernel="precomputed"
+            Or, with y and the weights, Dask collections: `kernelbook.distributed`.
         y : (m,) array of labels
         sample_weight : (m,) array, optional
             Numbers ≥ 0 that count observations.
         P : (m, ℓ) array, optional
             The feature matrix; only for kernel="precomputed".
         """
+        if is_collection(X):
+            self._fit_collection(X, y, sample_weight, P)
+            return self._warned()
         if self._by_fourier(X):
             self._fit_fourier(X, y, sample_weight, P)
             return self._warned()
@@ -185,5 +193,5 @@ class GRLSClassifier(ClassifierMixin, StreamingLearner, GRLS):
 
     def score(self, X, y, sample_weight=None, P=None):
         """The share of labels that are right; P as for `predict`."""
-        in_memory(X, y, sample_weight)
+        in_memory("score", X, y, sample_weight)
         return accuracy_score(y, self.predict(X, P), sample_weight=sample_weight)

@@ -34,11 +34,19 @@ from sklearn.utils import check_random_state
 from kernelbook._blas import solve_rows
 from kernelbook.solvers.panels import Panels, silent
 
-__all__ = ["RULES", "choose_centers", "leverage_scores"]
+__all__ = ["RULES", "check_rule", "choose_centers", "leverage_scores"]
 
 RULES = ("uniform", "leverage", "kmeans")
 
 _EPS = np.finfo(float).eps
+
+
+def check_rule(rule, n):
+    """An error for a rule that is not known, and for a number of centres that is none."""
+    if not isinstance(rule, str) or rule not in RULES:
+        raise ValueError(f"centers={rule!r} is not known; use one of {RULES}, or an array of rows.")
+    if not isinstance(n, Integral) or isinstance(n, bool | np.bool_) or n < 1:
+        raise ValueError(f"n_centers must be an integer ≥ 1, not {n!r}.")
 
 
 def choose_centers(rule, X, n, weights, random_state, kernel=None, reg=None, tick=silent):
@@ -57,10 +65,7 @@ def choose_centers(rule, X, n, weights, random_state, kernel=None, reg=None, tic
     reg : float
         γ; with the kernel, needed for "leverage".
     """
-    if not isinstance(rule, str) or rule not in RULES:
-        raise ValueError(f"centers={rule!r} is not known; use one of {RULES}, or an array of rows.")
-    if not isinstance(n, Integral) or isinstance(n, bool | np.bool_) or n < 1:
-        raise ValueError(f"n_centers must be an integer ≥ 1, not {n!r}.")
+    check_rule(rule, n)
     if X.shape[0] <= n:
         return X, np.arange(X.shape[0])
     rng = check_random_state(random_state)

@@ -12,9 +12,9 @@ centres.  n² numbers travel, whatever m is.
 
 **Accuracy.**  One pass does not allow for refinement: the normal equations have the condition
 number 1/γ (in units of the kernel's values), and fitted values are good to about ε/γ.  The
-certificate, of the optimum *in the span of the centres*, says so.  It is that of u; what f, as
-predicted from c = Tu, loses to nearly dependent centres is not in it: to see that takes samples
-(`nystrom` looks at some), and a larger rtol of the `CenterBasis` makes it less.
+certificate, of the optimum *in the span of the centres*, says so, and counts dropped centres as
+`nystrom` does, by Σ w K(x, x) − tr Σ w ẑẑᵀ.  It is that of u; what f, as predicted from c = Tu,
+loses to nearly dependent centres takes samples to be seen: some may be given.
 """
 
 from dataclasses import dataclass
@@ -25,6 +25,7 @@ from scipy import linalg
 from kernelbook._blas import add_gram
 from kernelbook.certificates import Certificate
 from kernelbook.solvers.conjugate import norms
+from kernelbook.solvers.grls import power_of_two
 from kernelbook.solvers.panels import Panels, silent
 
 __all__ = ["Statistics", "accumulate", "combine", "factored", "solve", "statistics"]
@@ -42,6 +43,8 @@ class Statistics:
     R : (ℓ+k, ℓ+k) array
     peaks : (ℓ,) array
         The largest |φ_p|, which the rule for dependent features counts in.
+    diagonal : float
+        Σ w K(x, x), in units of the basis.
     weight : float
         W.
     rows : int
@@ -52,6 +55,7 @@ class Statistics:
     ZY: np.ndarray
     R: np.ndarray
     peaks: np.ndarray
+    diagonal: float
     weight: float
     rows: int
 
@@ -99,6 +103,7 @@ def statistics(basis, X, P, Y, weights=None) -> Statistics:
     return Statistics(
         *(ZZ, Zpy[:, :l], Zpy[:, l:], _triangle(both, size)),
         peaks=np.abs(P[weights > 0]).max(axis=0, initial=0.0),
+        diagonal=float(weights @ basis.kernel.diag(X) / basis.unit),
         weight=float(weights.sum()),
         rows=int(np.count_nonzero(weights)),
     )
@@ -121,6 +126,7 @@ def combine(a: Statistics, b: Statistics) -> Statistics:
         *(a.ZZ + b.ZZ, a.ZP + b.ZP, a.ZY + b.ZY),
         R=_triangle(np.vstack([a.R, b.R]), len(a.R)),
         peaks=np.maximum(a.peaks, b.peaks),
+        diagonal=a.diagonal + b.diagonal,
         weight=a.weight + b.weight,
         rows=a.rows + b.rows,
     )
@@ -138,37 +144,67 @@ def factored(A, shift, noise):
     raise ValueError("the normal equations overflow or are not positive definite: scale X or y.")
 
 
-def solve(sums: Statistics, basis, reg):
-    """c over all centres, λ, the rank of P and the certificates, a column for each output."""
+def solve(sums: Statistics, basis, reg, probe=None):
+    """c over all centres, λ, the rank of P and the certificates, a column for each output.
+
+    `probe` are some rows of X on which the rounding of predictions is measured.
+    """
     if not reg > 0 or not sums.weight > 0:
         raise ValueError(f"reg={reg!r} and the sum of weights, {sums.weight:g}, must be positive.")
-    l, W = len(sums.peaks), sums.weight
-    rho = W * reg / basis.unit
+    if not all(np.isfinite(a).all() for a in (sums.ZZ, sums.ZP, sums.ZY, sums.R)):
+        raise ValueError("the sums over the samples overflow: scale y, the weights or features.")
+    l, W, rho = len(sums.peaks), sums.weight, reg / basis.unit
+    # As of one observation, and in units of y: no square overflows.
+    R = sums.R / np.sqrt(W)
+    unit = power_of_two(np.abs(R[:, l:]).max(axis=0, initial=0.0))
+    R[:, l:] /= unit
+    ZZ, ZP, ZY = sums.ZZ / W, sums.ZP / W, sums.ZY / W / unit
+
     scale = np.where(sums.peaks > 0, sums.peaks, 1.0)
-    U, s, Vt = linalg.svd(sums.R[:l, :l] / scale)
+    U, s, Vt = linalg.svd(R[:l, :l] / scale)
     rank = int(np.sum(s > max(sums.rows, l) * _EPS * s[0])) if l and s[0] > 0 else 0
     Q, T = U[:, :rank], (Vt[:rank].T / s[:rank]) / scale[:, None]
     T[sums.peaks == 0] = 0.0
-    ZQ, Qy, rest = sums.ZP @ T, Q.T @ sums.R[:l, l:], sums.R[l:, l:]
+    ZQ, Qy, rest = ZP @ T, Q.T @ R[:l, l:], R[l:, l:]
     # What the features leave of y: outside their range, and inside it beyond the rank.
-    left = np.hypot(norms(rest), norms(sums.R[:l, l:] - Q @ Qy))
-    right = sums.ZY - ZQ @ Qy
-    A = sums.ZZ - ZQ @ ZQ.T
-    noise = _EPS * np.linalg.norm(sums.ZZ)
+    left = np.hypot(norms(rest), norms(R[:l, l:] - Q @ Qy))
+    right = ZY - ZQ @ Qy
+    A = ZZ - ZQ @ ZQ.T
+    noise = _EPS * np.linalg.norm(ZZ)
     factor = factored(A, rho, noise) if basis.rank else None
     u = np.zeros_like(right)
     for _ in range(3 if basis.rank else 0):  # one solve and two refinements
         u = u + linalg.cho_solve(factor, right - A @ u - rho * u, check_finite=False)
     residual = norms(right - A @ u - rho * u) + noise * norms(u)
-    lam = T @ (Qy - ZQ.T @ u)
     bend = np.einsum("ij,ij->j", u, A @ u)
     loss = np.maximum(left**2 - 2 * np.einsum("ij,ij->j", u, right) + bend, 0.0)
-    primal = (loss + rho * np.einsum("ij,ij->j", u, u)) / W
-    gap = residual**2 / (rho * W)
-    size = left + 1e-4 * norms(sums.R[:, l:])
-    kkt = residual / np.sqrt(rho) / np.where(size > 0, size, 1.0)
+    primal = loss + rho * np.einsum("ij,ij->j", u, u)
+
+    c = basis.times(u)
+    off = residual / np.sqrt(rho) + _rounding(basis, u, c, probe)
+    lost = moved = 0.0
+    if basis.dropped and not basis.kernel.cpd_order:
+        trace = max(sums.diagonal - np.trace(sums.ZZ), 0.0) / W + 2 * _EPS * sums.diagonal / W
+        lost, moved = trace / rho * loss, trace / rho * (np.sqrt(loss) + off)
+    gap = np.minimum(off**2 + lost, primal)
+    size = left + 1e-4 * norms(R[:, l:])
+    kkt = np.minimum(off + moved, np.sqrt(gap)) / np.where(size > 0, size, 1.0)
+    with np.errstate(over="ignore"):
+        primal, gap = primal * unit * unit, gap * unit * unit
+        c, lam = basis.place(c) * unit, T @ (Qy - ZQ.T @ u) * unit
+    lower = np.where(np.isfinite(primal), primal, np.finfo(float).max)
+    lower = lower - np.where(np.isfinite(primal), gap, 0.0)
     certificates = tuple(
-        Certificate(float(p), float(p - g), 0.0, float(k), gap=float(g))
-        for p, g, k in zip(primal, gap, kkt, strict=True)
+        Certificate(*map(float, (p, q, 0.0, k)), gap=float(g))
+        for p, q, k, g in zip(primal, lower, kkt, gap, strict=True)
     )
-    return basis.place(basis.times(u)), lam, rank, certificates
+    return c, lam, rank, certificates
+
+
+def _rounding(basis, u, c, probe):
+    """An estimate, from some rows, of the mean square root of Kc − Ẑu."""
+    if probe is None or probe.shape[0] == 0 or not basis.rank:
+        return 0.0
+    panel = basis.kernel(probe, basis.points)
+    off = panel @ c
+    return norms(off - basis.coordinates(panel) @ u) / np.sqrt(probe.shape[0])
