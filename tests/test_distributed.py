@@ -4,6 +4,7 @@ import json
 import os
 import re
 import tempfile
+from multiprocessing import get_all_start_methods
 from pathlib import Path
 
 import joblib
@@ -26,9 +27,11 @@ from kernelbook import (
 from kernelbook.cli import main
 from kernelbook.distributed import is_collection
 
+dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
+get_mp_context = distributed.utils.get_mp_context
 
 RNG = np.random.default_rng(0)
 M = 800
@@ -40,8 +43,30 @@ Z = X[:50] + 0.3 * RNG.normal(size=(50, 2))
 ARGUMENTS = {"kernel": Gaussian(0.5), "features": Polynomials(2), "reg": 1e-2, "tol": 1e-6}
 
 
+# What the workers need, imported once: they are forked from one process that has it, also the one
+# that takes the place of the killed one.  Each would take eight seconds to import it for itself.
+PRELOAD = [
+    "distributed",
+    "dask.array",
+    "dask.dataframe",
+    "finufft",
+    "kernelbook.cli",
+    "kernelbook.estimators.grls",
+    "kernelbook.experiments.abs_",
+    "pandas",
+]
+
+
 @pytest.fixture(scope="module")
 def client():
+    method = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
+    with dask.config.set({"distributed.worker.multiprocessing-method": method}):
+        if method == "forkserver":
+            get_mp_context().set_forkserver_preload(PRELOAD)
+        yield from _client()
+
+
+def _client():
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
