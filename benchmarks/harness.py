@@ -11,8 +11,9 @@ and a *case* is one problem: what we do, what each peer does, and what the answe
 each case `measure`
 
 1. calls every side once, untimed: compilation, page faults and lazy imports are not the question;
-2. calls every side once in a child process of its own and reads how far its memory rose at its
-   highest (`peak_memory`): the peak beyond what data, code and libraries take;
+2. calls every side in a child process of its own and reads how far its memory rose at its highest
+   (`peak_memory`): the peak beyond what data, code and libraries take.  Children of the others are
+   forked before step 1, because a library that has started threads may hang in a child;
 3. calls the sides in turn, ours, theirs, ours, …, so that a slow minute of the machine hits all,
    and keeps medians, the fastest and the slowest call, in seconds of clock and processors (those of
    child processes included);
@@ -67,7 +68,7 @@ REPETITIONS = 7
 SECONDS = {True: 0.5, False: 4.0}
 """What the repetitions of one side may take, quick or not; one timed call is made anyway."""
 
-SLOW = 5.0
+SLOW = {True: 1.0, False: 5.0}
 """A peer whose first call takes so many seconds has been timed by it: no start-up matters there.
 
 Not so for us: the first call may have compiled something.
@@ -79,8 +80,8 @@ SAME = 1e-4
 Two solvers that stop at the same violation, 10⁻³, differ by about this much either way.
 """
 
-PATIENCE = 60.0
-"""Seconds that a child may take, plus ten times the first call: libraries may hang after a fork."""
+PATIENCE = 600.0
+"""Seconds that a child may take to show its peak."""
 
 
 @dataclass(frozen=True)
@@ -179,17 +180,16 @@ def _processors():
 def measure(question, case, *, quick=False):
     """The rows of a case, one for each peer; with none, one row of ours alone."""
     sides = {"": case.ours, **case.peers}
+    measured = case.peak or peak_memory
+    peak = {name: measured(call) for name, call in case.peers.items()}
     answers, first, spent = {}, {}, {}
     for name, call in sides.items():
         answers[name], first[name], spent[name] = timed(call)
     value = {name: case.objective(a) if case.objective else None for name, a in answers.items()}
     answers.clear()
-    peak = {
-        name: case.peak(call) if case.peak else peak_memory(call, PATIENCE + 10 * first[name])
-        for name, call in sides.items()
-    }
+    peak[""] = measured(case.ours)
 
-    slow = {name for name, t in first.items() if name and t > SLOW}
+    slow = {name for name, t in first.items() if name and t > SLOW[quick]}
     clock = {name: [first[name]] if name in slow else [] for name in sides}
     cpu = {name: [spent[name]] if name in slow else [] for name in sides}
     wanted = {
@@ -265,8 +265,9 @@ def peak_memory(call, patience=PATIENCE):
 
     A forked child starts with our data in memory and, once it has given back what we freed, without
     our garbage, which `call` could otherwise use unseen.  Linux counts the pages that it really
-    holds, and forgets their highest number when asked to.  A child that takes longer than
-    `patience` seconds is ended, and gives no number.
+    holds, and forgets their highest number when asked to.  What is quick is called twice, and the
+    second call counts: what the first one loads and keeps is no cost of the method.  A child that
+    takes longer than `patience` seconds is ended, and gives no number.
     """
     if not (hasattr(os, "fork") and os.path.exists("/proc/self/clear_refs")):
         return float("nan")
@@ -275,14 +276,10 @@ def peak_memory(call, patience=PATIENCE):
     if child == 0:  # nothing of the parent may run here but `call`: leave by _exit
         status = 1
         try:
-            gc.collect()
-            if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
-                libc.malloc_trim(0)
-            with open("/proc/self/clear_refs", "w") as refs:
-                refs.write("5")
-            before = _status("VmHWM")
-            call()
-            os.write(write, str(_status("VmHWM") - before).encode())
+            rise, seconds = _rise(call)
+            if seconds < 1.0:
+                rise, _ = _rise(call)
+            os.write(write, str(rise).encode())
             status = 0
         finally:
             os._exit(status)
@@ -293,6 +290,18 @@ def peak_memory(call, patience=PATIENCE):
         answer = pipe.read()
     os.waitpid(child, 0)
     return int(answer) / 1024 if answer else float("nan")
+
+
+def _rise(call):
+    """(kilobytes by which `call` raises the memory of this process, seconds)"""
+    gc.collect()
+    if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
+        libc.malloc_trim(0)
+    with open("/proc/self/clear_refs", "w") as refs:
+        refs.write("5")
+    before, start = _status("VmHWM"), time.perf_counter()
+    call()
+    return _status("VmHWM") - before, time.perf_counter() - start
 
 
 def _status(name):
