@@ -16,6 +16,7 @@ from kernelbook.solvers import svm_large
 from kernelbook.solvers.smo_lanes import (
     LANES,
     Lanes,
+    columns,
     gather,
     know,
     known_matrix,
@@ -105,8 +106,8 @@ def lazy(X, A, budget, width=1.3):
     K = np.empty((m, padded(m) // LANES, LANES), dtype=np.float32)
     return Z, s, Lanes(
         K, diag, np.zeros(m, dtype=bool), np.array([budget]),
-        svm_large._columns(Z, np.float64), lanes(s, -1e4, np.float64),
-        svm_large._columns(A, np.float32),
+        columns(Z, np.float64), lanes(s, -1e4, np.float64),
+        columns(A, np.float32),
     )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
+from kernelbook._jit import parallel_for
 from kernelbook.certificates import Certificate
 from kernelbook.estimators._base import FreeFeatureEstimator
 from kernelbook.estimators._centring import far_origin
@@ -37,6 +38,7 @@ from kernelbook.solvers.svm_certificate import COARSE_GAP, certify
 from kernelbook.solvers.svm_dual import SMALL, solve_svm
 from kernelbook.solvers.svm_large import solve_large
 from kernelbook.solvers.svm_reference import solve_reference
+from kernelbook.solvers.svm_small import solve_small
 
 __all__ = ["C_from_reg", "SVMGBClassifier", "reg_from_C"]
 
@@ -55,6 +57,13 @@ def reg_from_C(C, m):
 
 TIE = 1e-9
 """Decision values below this are zero, in units of the margin or, if f is smaller, of max |f|."""
+
+
+def _largest(gram, kind):
+    """The largest |Φ_ij|; of a positive semidefinite matrix it is on the diagonal."""
+    if kind == "pd":
+        return gram.diagonal().max(initial=0.0)
+    return max(gram.max(initial=0.0), -gram.min(initial=0.0))
 
 
 class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
@@ -212,18 +221,38 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
 
     def _fit_dense(self, sample, classes, codes, C):
         gram, origin, tilt = self._centred_gram(sample)
-        size = max(gram.max(initial=0.0), -gram.min(initial=0.0))
-        problems, solutions = list(binary_problems(codes, classes.size, self.multiclass)), []
-        for rows, sign in problems:
-            # A pair has a copy of its own; one-vs-rest needs the matrix again.
-            own = rows.size < codes.size or (classes.size == 2 and not self._precomputed)
-            g = None if tilt is None else tilt[rows]
-            solutions.append(self._solve(gram, sample.P, C, rows, sign, g, own))
+        problems = list(binary_problems(codes, classes.size, self.multiclass))
+        size = _largest(gram, self._kind())
+        small = tilt is None and self._kind() == "pd"
+        solutions = (
+            self._fit_small(gram, sample.P, C, problems) if small else [None] * len(problems)
+        )
+        alike = None not in solutions and self._same_to_rounding(sample, size, solutions)
+        for i, (rows, sign) in enumerate(problems):
+            if solutions[i] is None:
+                # A pair has a copy of its own; one-vs-rest needs the matrix again.
+                own = rows.size < codes.size or (classes.size == 2 and not self._precomputed)
+                g = None if tilt is None else tilt[rows]
+                solutions[i] = self._solve(gram, sample.P, C, rows, sign, g, own)
             if self.verbose:
-                print(f"problem {len(solutions)}: {solutions[-1].certificate}")
+                print(f"problem {i + 1}: {solutions[i].certificate}")
         del gram
         self._keep(sample, origin, classes, codes, problems, solutions)
-        self._certify(sample, C, size, problems, solutions)
+        self._certify(sample, C, size, problems, solutions, alike=alike)
+
+    def _fit_small(self, gram, P, C, problems):
+        """A solution of each small problem, or None where it takes more than one attempt."""
+        solutions = [None] * len(problems)
+        if self.solver != "smo" or self.max_iter >= 0:
+            return solutions
+        options = {"tol": self.tol, "gap_tol": self.gap_tol}
+
+        def attempt(i):
+            rows, sign = problems[i]
+            solutions[i] = solve_small(gram, rows, P[rows], sign, C[rows], **options)
+
+        parallel_for(attempt, [i for i, (rows, _) in enumerate(problems) if rows.size <= SMALL])
+        return solutions
 
     def _centred_gram(self, sample):
         """The Gram matrix, and of a linear kernel far from the origin, where it was put, and g."""
@@ -265,27 +294,46 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         # What was learned must not change with the parameters.
         self._scheme = self.multiclass
 
-    def _certify(self, sample, C, size, problems, solutions, H=None):
+    def _same_to_rounding(self, sample, size, solutions):
+        """Whether Φβ of the Gram matrix, and that of `predict`, differ too little to matter.
+
+        Entries of the two are the same numbers, each rounded on its own way (`kernelbook._gram`
+        says how far).  With two classes we do not rely on it: asking `predict` costs little.
+        """
+        entry = 32 * (2 * sample.X.shape[1] + 8) * np.finfo(float).eps * size
+        worst = max(np.abs(s.beta).sum() for s in solutions)
+        return len(solutions) > 1 and entry * worst <= 1e-3 * self.tol
+
+    def _certify(self, sample, C, size, problems, solutions, H=None, alike=False):
         """The certificate of f as `predict` computes it; the solver's is that of its own Φβ.
 
-        H is what `predict` computes, where the solver has found out already.
+        H is what `predict` computes, where the solver has found out already; `alike`: the solver's
+        Φβ is as good.
         """
-        if H is not None:
-            pass
-        elif self._precomputed:
+        if alike:
+            F = [
+                s.h + sample.P[rows] @ s.coef
+                for (rows, _), s in zip(problems, solutions, strict=True)
+            ]
+            self._prove([s.certificate for s in solutions], F)
+            return
+        if H is None and self._precomputed:
             support = np.searchsorted(sample.kept, self.support_)
             H = sample.X[:, support] @ self.dual_coef_.T
-        else:
+        elif H is None:
             H = self._kernel_part(sample.X, self.dual_coef_.T)
-        proofs, size_of_f = [], []
+        proofs, F = [], []
         for h, (rows, sign), s in zip(H.T, problems, solutions, strict=True):
             if self._kind() == "unknown" and not self._precomputed:
                 require_same_kernel(self.kernel_, h[rows], s.h, size * np.abs(s.beta).sum())
             proofs.append(certify(h[rows], sample.P[rows], sign, C[rows], s.beta, s.coef, size))
-            size_of_f.append(np.abs(h[rows] + sample.P[rows] @ s.coef).max())
+            F.append(h[rows] + sample.P[rows] @ s.coef)
+        self._prove(proofs, F)
+
+    def _prove(self, proofs, F):
         self.certificate_ = Certificate.joint(proofs)
         # The margin is one, however large f gets at an outlier.
-        self._tie = TIE * np.minimum(1.0, size_of_f)
+        self._tie = TIE * np.minimum(1.0, [np.abs(f).max() for f in F])
 
     def _warn_unless_converged(self):
         proof = self.certificate_

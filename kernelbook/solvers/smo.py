@@ -33,7 +33,7 @@ import numpy as np
 
 from kernelbook._jit import jit
 
-__all__ = ["smo_box", "smo_pairs"]
+__all__ = ["move_pair", "smo_box", "smo_pairs"]
 
 FLAT = 1e-12
 """Curvature below this fraction of K's diagonal counts as this fraction: duplicates, linear K."""
@@ -43,6 +43,25 @@ FLAT = 1e-12
 def _least_curvature(diag):
     largest = np.max(diag)
     return FLAT * largest if largest > 0.0 else FLAT
+
+
+@jit
+def move_pair(lo, hi, beta, i, j, t):
+    """β_i += t, β_j −= t, or as much of it as the box allows; returns how much it was.
+
+    The coordinate that stops the move lands on its bound exactly, not to rounding.
+    """
+    room_i, room_j = hi[i] - beta[i], beta[j] - lo[j]
+    if t >= room_i and room_i <= room_j:
+        t, beta[i] = room_i, hi[i]
+        beta[j] = max(beta[j] - t, lo[j])
+    elif t >= room_j:
+        t, beta[j] = room_j, lo[j]
+        beta[i] = min(beta[i] + t, hi[i])
+    else:
+        beta[i] += t
+        beta[j] -= t
+    return t
 
 
 @jit
@@ -69,18 +88,7 @@ def smo_pairs(K, diag, lo, hi, beta, v, eps, max_steps):
                 if gain > best:
                     best, j, eta_j = gain, k, eta
 
-        room_i, room_j = hi[i] - beta[i], beta[j] - lo[j]
-        t = (top - v[j]) / eta_j
-        # The coordinate that stops the move lands on its bound exactly, not to rounding.
-        if t >= room_i and room_i <= room_j:
-            t, beta[i] = room_i, hi[i]
-            beta[j] = max(beta[j] - t, lo[j])
-        elif t >= room_j:
-            t, beta[j] = room_j, lo[j]
-            beta[i] = min(beta[i] + t, hi[i])
-        else:
-            beta[i] += t
-            beta[j] -= t
+        t = move_pair(lo, hi, beta, i, j, (top - v[j]) / eta_j)
         other = K[j]
         for k in range(m):
             v[k] -= t * (row[k] - other[k])

@@ -18,7 +18,8 @@ coordinates at once, and with two passes instead of three:
   is computed when a step first asks for it, from K_ij = 2^(z_i·z_j + s_i + s_j), with a_i·a_j
   added, the penalty of `svm_large`: in few dimensions that takes hardly longer than to read it.
   There is a budget; when it is spent, `smo_lanes` returns, and the caller fills the whole matrix by
-  tiles, which is cheaper by the row.
+  tiles, which is cheaper by the row.  A problem on some of the samples (a pair of classes) copies
+  its rows from the matrix of all in the same way.
 
 The matrix K has n rows of `padded(n)` numbers; what is beyond n is zero in K and masked in vectors.
 
@@ -38,10 +39,11 @@ import numpy as np
 
 from kernelbook._jit import jit, n_threads, parallel_for
 from kernelbook.kernels._profiles import exp2_single
+from kernelbook.solvers.smo import move_pair
 
 __all__ = [
-    "LANES", "Lanes", "gather", "know", "known_matrix", "lanes", "masks", "padded", "smo_lanes",
-    "subtract_rows",
+    "FAR", "LANES", "Lanes", "columns", "gather", "know", "known_matrix", "lanes", "masks",
+    "padded", "smo_lanes", "subtract_rows",
 ]  # fmt: skip
 
 LANES = 128
@@ -60,6 +62,8 @@ class Lanes(NamedTuple):
     Z: np.ndarray  # (d, b, LANES) float64
     s: np.ndarray  # (b, LANES) float64
     A: np.ndarray  # (l, b, LANES) float32
+    whole: np.ndarray = np.empty((0, 0))  # float64, a larger matrix of which K is a part
+    index: np.ndarray = np.empty(0, dtype=np.uint64)  # (n,) uint64, its rows and columns there
 
     @property
     def rows(self):
@@ -85,6 +89,14 @@ def lanes(x, fill, dtype):
     out = np.full(padded(x.size), fill, dtype)
     out[: x.size] = x
     return out.reshape(-1, LANES)
+
+
+def columns(Z, dtype):
+    """The columns of Z in lanes."""
+    m, d = Z.shape
+    out = np.zeros((d, padded(m)), dtype)
+    out[:, :m] = Z.T
+    return out.reshape(d, padded(m) // LANES, LANES)
 
 
 def masks(beta, lo, hi):
@@ -143,11 +155,19 @@ def _winner(best, where):
     return index
 
 
+@jit
+def _copy_row(G, i, row):
+    """K_i from the matrix that K is a part of."""
+    line, index, flat = G.whole[G.index[i]], G.index, row.reshape(-1)
+    for k in range(index.size):
+        flat[k] = line[index[k]]
+    flat[index.size :] = 0.0
+
+
 @jit(fast=True)
-def _compute_row(G, i, work):
-    """K_i, its exponents first, in `work`."""
+def _gaussian_row(G, i, work, row):
+    """K_i of a Gaussian, its exponents first, in `work`."""
     bi, ki = i // LANES, i % LANES
-    row = G.K[i]
     for b in range(row.shape[0]):
         x, s = work[b], G.s[b]
         for k in range(LANES):
@@ -164,6 +184,17 @@ def _compute_row(G, i, work):
             for k in range(LANES):
                 x[k] += (c0 * z0[k] + c1 * z1[k]) + (c2 * z2[k] + c3 * z3[k])
     exp2_single(work, row)
+
+
+@jit(fast=True)
+def _compute_row(G, i, work):
+    """K_i, with the penalty, if there is one."""
+    bi, ki = i // LANES, i % LANES
+    row = G.K[i]
+    if G.index.size > 0:
+        _copy_row(G, i, row)
+    else:
+        _gaussian_row(G, i, work, row)
     for p in range(G.A.shape[0]):
         ai = G.A[p, bi, ki]
         for b in range(row.shape[0]):
@@ -224,18 +255,7 @@ def smo_lanes(G, lo, hi, beta, v, up, down, eps, max_steps):
                 return steps, top - bottom, True
             _compute_row(G, j, work)
         eta = max(diag[bi, ki] + diag[bj, kj] - np.float32(2.0) * row[bj, kj], flat)
-        t = (top - v[bj, kj]) / eta
-        room_i, room_j = hi[i] - beta[i], beta[j] - lo[j]
-        # The coordinate that stops the move lands on its bound exactly, not to rounding.
-        if t >= room_i and room_i <= room_j:
-            t, beta[i] = room_i, hi[i]
-            beta[j] = max(beta[j] - t, lo[j])
-        elif t >= room_j:
-            t, beta[j] = room_j, lo[j]
-            beta[i] = min(beta[i] + t, hi[i])
-        else:
-            beta[i] += t
-            beta[j] -= t
+        t = move_pair(lo, hi, beta, i, j, (top - v[bj, kj]) / eta)
         up[bi, ki] = can if beta[i] < hi[i] else -far
         down[bi, ki] = can if beta[i] > lo[i] else far
         up[bj, kj] = can if beta[j] < hi[j] else -far

@@ -31,13 +31,14 @@ proof of the contrary: then there is nothing to certify, and `certify` raises.
 import numpy as np
 from scipy import linalg
 
+from kernelbook._jit import jit
 from kernelbook.certificates import Certificate
 from kernelbook.solvers.svm_convexity import INDEFINITE
 
 __all__ = ["COARSE_GAP", "certify", "constraint_residual", "repair", "violation"]
 
 EPS = np.finfo(float).eps
-ROUNDING = 8 * EPS
+ROUNDING = float(8 * EPS)
 
 COARSE_GAP = 0.1
 """The relative gap that no solution may exceed, whatever the tolerance."""
@@ -56,12 +57,21 @@ def constraint_residual(P, beta):
     A feature that only negligible coefficients touch (10⁻⁸ of the total) is measured against
     those 10⁻⁸: below that, rounding of the others decides.
     """
-    size = np.maximum(
-        np.abs(P).T @ np.abs(beta),
-        1e-8 * np.abs(P).max(axis=0, initial=0.0) * np.abs(beta).sum(),
-    )
-    residual = np.abs(P.T @ beta)
-    return float(np.max(residual / np.where(size > 0, size, 1.0), initial=0.0))
+    return float(_residual(np.ascontiguousarray(P), np.ascontiguousarray(beta)))
+
+
+@jit
+def _residual(P, beta):
+    worst, total = 0.0, np.abs(beta).sum()
+    for p in range(P.shape[1]):
+        left, size, largest = 0.0, 0.0, 0.0
+        for i in range(beta.size):
+            left += P[i, p] * beta[i]
+            size += abs(P[i, p] * beta[i])
+            largest = max(largest, abs(P[i, p]))
+        size = max(size, 1e-8 * largest * total)
+        worst = max(worst, abs(left) / size) if size > 0.0 else worst
+    return worst
 
 
 def repair(Q, beta, lo, hi):
@@ -72,11 +82,32 @@ def repair(Q, beta, lo, hi):
     Q : (m, r) array
         Orthonormal columns that span the features.
     """
+    if _settled(Q, beta, lo, hi):
+        return beta.copy()
     beta = _within(Q, _snap(np.clip(beta, lo, hi), lo, hi), lo, hi)
     if not _feasible(Q, beta):
         beta = _within(Q, _snap(_project(Q, beta, lo, hi), lo, hi), lo, hi)
     # Zero is always feasible; a point that is not, to nine digits, would prove nothing.
     return beta if _feasible(Q, beta, 1e-9) else np.zeros_like(beta)
+
+
+@jit
+def _settled(Q, beta, lo, hi):
+    """Whether there is nothing to repair: in the box, at no bound nearly, and Qᵀβ = 0."""
+    near, square = 1e-14 * np.abs(beta).max() if beta.size else 0.0, 0.0
+    for i in range(beta.size):
+        near_i = min(near, 0.5 * (hi[i] - lo[i]))
+        below, above = beta[i] - lo[i], hi[i] - beta[i]
+        if not (below == 0.0 or below > near_i) or not (above == 0.0 or above > near_i):
+            return False
+        square += beta[i] * beta[i]
+    for p in range(Q.shape[1]):
+        left = 0.0
+        for i in range(beta.size):
+            left += Q[i, p] * beta[i]
+        if not abs(left) <= ROUNDING * np.sqrt(square):
+            return False
+    return True
 
 
 def _snap(beta, lo, hi):
@@ -151,22 +182,45 @@ def certify(h, P, y, C, beta, lam, size=None):
         The largest |K_ij|.  With it, a βᵀKβ that is negative beyond rounding raises.
     """
     f = h + P @ lam
-    alpha, margin = y * beta, y * f
-    short, over = np.maximum(1 - margin, 0.0), np.maximum(margin - 1, 0.0)
+    gap, energy, loss, slip, kkt = _terms(h, f, y, C, beta)
     # What rounding leaves of Pᵀβ counts, too: with huge λ it is not negligible.
-    gap = np.sum((C - alpha) * short + alpha * over) + abs(beta @ (f - h))
-    energy = beta @ h
-    if size is not None and energy < -1e-6 * abs(y @ beta) - _energy_rounding(h, beta, size):
+    gap += abs(slip)
+    negative = size is not None and energy < -1e-6 * abs(y @ beta)
+    if negative and energy < -1e-6 * abs(y @ beta) - _energy_rounding(h, beta, size):
         raise ValueError(f"{INDEFINITE}  (The solution has βᵀΦβ = {energy:.2g}.)")
-    primal = 0.5 * max(energy, 0.0) + C @ short
-    lo, hi = np.minimum(0.0, y * C), np.maximum(0.0, y * C)
+    primal = 0.5 * max(energy, 0.0) + loss
+    if not np.isfinite(gap):
+        kkt = violation(beta, y - f, np.minimum(0.0, y * C), np.maximum(0.0, y * C))
     return Certificate(
         primal=float(primal),
         dual=float(primal - gap),
         constraint=constraint_residual(P, beta),
-        kkt=violation(beta, y - f, lo, hi),
+        kkt=float(kkt),
         gap=float(gap),
     )
+
+
+@jit
+def _terms(h, f, y, C, beta):
+    """(the gap's sum, βᵀh, Σ C_i (1 − y_i f_i)₊, βᵀ(f − h), the violation), in one pass."""
+    gap, energy, loss, slip, up, down = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(beta.size):
+        alpha, short = y[i] * beta[i], 1.0 - y[i] * f[i]
+        if short < 0.0:
+            gap -= alpha * short
+        else:
+            gap += (C[i] - alpha) * short
+            loss += C[i] * short
+        energy += beta[i] * h[i]
+        slip += beta[i] * (f[i] - h[i])
+        v, grows, falls = y[i] - f[i], alpha < C[i], alpha > 0.0
+        if y[i] < 0.0:
+            grows, falls = falls, grows
+        if grows and v > up:
+            up = v
+        if falls and -v > down:
+            down = -v
+    return gap, energy, loss, slip, up + down
 
 
 def _energy_rounding(h, beta, size):

@@ -38,7 +38,7 @@ from kernelbook.solvers.svm_convexity import definiteness
 from kernelbook.solvers.svm_multipliers import choose_multipliers, separate
 from kernelbook.solvers.svm_problem import DualProblem, prepare
 
-__all__ = ["SMALL", "SVMSolution", "bounds_reached", "lengthened", "solve_svm"]
+__all__ = ["SMALL", "SVMSolution", "bounds_reached", "lengthened", "rounding_floor", "solve_svm"]
 
 SMALL = 1000
 """Up to this m the solution is always driven to rounding error, whatever `tol`."""
@@ -163,7 +163,7 @@ def solve_svm(
         best = solution if best is None else min(best, solution, key=lambda s: _rank(s, tol))
         # After the interior-point method there is little that SMO could add.
         exact = y.size <= SMALL and method == "SMO+Newton"
-        goal = min(tol, _floor(problem, b)) if exact else tol
+        goal = min(tol, rounding_floor(problem.scale, b)) if exact else tol
         if proof.kkt <= goal and proof.relative_gap <= (gap_tol or COARSE_GAP):
             break
         # What interior points leave is rounding, as a rule: two more attempts, each of four times
@@ -201,9 +201,9 @@ def bounds_reached(alpha, C):
     return at_zero, ~at_zero & (C - alpha <= 1e-11 * C)
 
 
-def _floor(problem, b):
+def rounding_floor(scale, b):
     """A violation that rounding errors in f explain."""
-    return EXACT + 64 * np.finfo(float).eps * problem.scale * np.abs(b).sum()
+    return EXACT + 64 * np.finfo(float).eps * scale * np.abs(b).sum()
 
 
 def _candidates(problem: DualProblem, P, span, max_iter):

@@ -34,6 +34,7 @@ from kernelbook.solvers.face import face_target
 from kernelbook.solvers.smo_lanes import (
     LANES,
     Lanes,
+    columns,
     gather,
     know,
     known_matrix,
@@ -195,18 +196,10 @@ def _start(gram, Q, y, C):
     budget = int(LAZY * m * min(1.0, 20.0 / Z.shape[1]))
     G = Lanes(
         K.reshape(m, -1, LANES), lanes(diag, 1.0, np.float32), np.zeros(m, dtype=bool),
-        np.array([budget]), _columns(Z, np.float64), lanes(s, -1e4, np.float64),
-        _columns(A, np.float32),
+        np.array([budget]), columns(Z, np.float64), lanes(s, -1e4, np.float64),
+        columns(A, np.float32),
     )  # fmt: skip
     return _State(gram, G, Q, rho, *point)
-
-
-def _columns(Z, dtype):
-    """The columns of Z in lanes."""
-    m, d = Z.shape
-    out = np.zeros((d, padded(m)), dtype)
-    out[:, :m] = Z.T
-    return out.reshape(d, padded(m) // LANES, LANES)
 
 
 def _add_penalty(K, A):

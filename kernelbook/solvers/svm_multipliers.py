@@ -62,8 +62,10 @@ def choose_multipliers(h, Q, y, w, at_zero, at_C, guess):
     """
     if Q.shape[1] == 0:
         return guess
-    V, R = _whiten(Q, w)
     free = ~(at_zero | at_C)
+    if Q.shape[1] == 1 and free.any() and np.all(Q == Q[0]):  # a bias: the mean of what they ask
+        return np.array([np.mean((y - h)[free]) / Q[0, 0]])
+    V, R = _whiten(Q, w)
     nothing = NOTHING * np.linalg.norm(V, axis=1).max()
     x, N = _equations(V[free], (y - h)[free], nothing)
     if N.shape[1]:

@@ -71,6 +71,44 @@ def rectangle(A, v, lo, hi):
     return max(candidates, key=lambda x: v @ x - 0.5 * x @ A @ x)
 
 
+def face_step(K, Q, v, residual, lo, hi, beta, eps):
+    """Newton's step on the face: all its equations in one dense system, solved again and again.
+
+    Coordinates that leave the box become equations.  Returns the face, where it leads, and μ.
+    """
+    F = [i for i in range(beta.size) if (beta[i] > lo[i] or v[i] > 0)]
+    F = [i for i in F if beta[i] < hi[i] or v[i] < 0]
+    held = {}
+    for _ in range(12):
+        unit = np.array([[float(i == j) for j in held] for i in F]).reshape(len(F), len(held))
+        B = np.hstack([Q[F], unit])
+        zero = np.zeros((B.shape[1], B.shape[1]))
+        system = np.block([[K[np.ix_(F, F)] + eps * np.eye(len(F)), B], [B.T, zero]])
+        rhs = np.concatenate([v[F], -residual, [held[j] - beta[j] for j in held]])
+        x = np.linalg.lstsq(system, rhs, rcond=1e-13)[0]
+        z = beta[F] + x[: len(F)]
+        out = {i: np.clip(t, lo[i], hi[i]) for i, t in zip(F, z, strict=True) if i not in held}
+        out = {i: t for i, t in out.items() if not np.isclose(t, z[F.index(i)], rtol=0, atol=1e-13)}
+        if not out:
+            break
+        held |= out
+    return F, np.clip(z, lo[F], hi[F]), x[len(F) : len(F) + Q.shape[1]]
+
+
+def certificate_terms(h, f, y, C, beta):
+    """The gap's sum, βᵀh, the loss, βᵀ(f − h) and the violation, by their formulas."""
+    alpha, margin, v = y * beta, y * f, y - f
+    lo, hi = np.minimum(0, y * C), np.maximum(0, y * C)
+    gap = [
+        (c - a) * max(1 - z, 0) + a * max(z - 1, 0)
+        for c, a, z in zip(C, alpha, margin, strict=True)
+    ]
+    up = max([0.0, *(t for t, b, top in zip(v, beta, hi, strict=True) if b < top)])
+    down = max([0.0, *(-t for t, b, bottom in zip(v, beta, lo, strict=True) if b > bottom)])
+    loss = sum(c * max(1 - z, 0) for c, z in zip(C, margin, strict=True))
+    return sum(gap), beta @ h, loss, beta @ (f - h), up + down
+
+
 def every_face(K, P, y, C):
     """The dual by exhaustion: solve the equations of each of the 3^m faces, keep the best feasible.
 

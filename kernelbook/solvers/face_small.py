@@ -1,0 +1,281 @@
+"""Newton's method on a small face, compiled: the steps of `face`, without the calls in between.
+
+A face of fifty coordinates takes a microsecond or two for each of the vector operations of
+`kernelbook.solvers.face.newton`, and NumPy and SciPy take longer than that to be asked.  One-vs-one
+classification has hundreds of such problems.  So the same iteration is written out in loops here.
+What differs:
+
+- *The kernel matrix is a part of a larger one*, that of all classes, and is not copied: a row is
+  gathered when a coordinate first moves (`Part`).
+- *The Cholesky factor is a plain triple loop*, row by row.  Up to `LIMIT` coordinates that is no
+  slower than calling LAPACK; with more, `newton_small` gives up, and `face.newton` can take over.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kernelbook._jit import jit
+
+__all__ = ["LIMIT", "Part", "newton_small", "part", "times"]
+
+EPS = float(np.finfo(float).eps)
+LIMIT = 300
+"""The largest face."""
+ROUNDS = 12
+"""How often a step may be re-solved because coordinates left the box."""
+
+
+class Part(NamedTuple):
+    """K = whole[index][:, index], of which some rows are at hand."""
+
+    whole: np.ndarray  # (M, M) float64
+    index: np.ndarray  # (n,) uint64
+    rows: np.ndarray  # (n, n) float64
+    known: np.ndarray  # (n,) bool
+
+
+def part(whole, index):
+    """The `Part` of a C-contiguous matrix; all of it is itself, and nothing is copied."""
+    n = index.size
+    if n == len(whole):
+        return Part(whole, index, whole, np.ones(n, dtype=np.bool_))
+    # Memory that is not touched costs nothing.
+    return Part(whole, index, np.empty((n, n)), np.zeros(n, dtype=np.bool_))
+
+
+@jit
+def _row(K, i):
+    row = K.rows[i]
+    if not K.known[i]:
+        line = K.whole[K.index[i]]
+        for k in range(row.size):
+            row[k] = line[K.index[k]]
+        K.known[i] = True
+    return row
+
+
+@jit(fast=True)
+def times(K, x, out):
+    """out = Kx, from the rows where x is not zero."""
+    out[:] = 0.0
+    for i in range(x.size):
+        if x[i] != 0.0:
+            row, xi = _row(K, i), x[i]
+            for k in range(out.size):
+                out[k] += xi * row[k]
+
+
+# -------------------------------------------------------------------------- linear equations
+
+
+@jit(fast=True)
+def _dot(x, y):
+    total = 0.0
+    for k in range(x.size):
+        total += x[k] * y[k]
+    return total
+
+
+@jit(fast=True)
+def _factorize(A):
+    """A = LLᵀ, L in the lower triangle; False where A is not positive definite."""
+    for i in range(len(A)):
+        for j in range(i + 1):
+            total = 0.0
+            for k in range(j):
+                total += A[i, k] * A[j, k]
+            if j < i:
+                A[i, j] = (A[i, j] - total) / A[j, j]
+            elif A[i, i] > total:
+                A[i, i] = np.sqrt(A[i, i] - total)
+            else:
+                return False
+    return True
+
+
+@jit(fast=True)
+def _solve(L, x):
+    """x ← (LLᵀ)⁻¹x"""
+    n = x.size
+    for i in range(n):
+        total = 0.0
+        for k in range(i):
+            total += L[i, k] * x[k]
+        x[i] = (x[i] - total) / L[i, i]
+    for j in range(n):
+        i = n - 1 - j
+        xi = x[i] / L[i, i]
+        x[i] = xi
+        for k in range(i):
+            x[k] -= xi * L[i, k]
+
+
+@jit
+def _least_norm_solve(S, rhs):
+    """Solve Sx = rhs for positive semidefinite S; least norm where S is singular."""
+    L, x = S.copy(), rhs.copy()
+    if rhs.size == 0:
+        return x
+    if _factorize(L):
+        pivots = np.diag(L)
+        if pivots.min() > 1e-6 * pivots.max():
+            _solve(L, x)
+            return x
+    size, U = np.linalg.eigh(S)
+    x[:] = 0.0
+    for k in range(size.size):
+        if size[k] > 1e-13 * size[-1]:
+            x += U[:, k] * (np.sum(U[:, k] * rhs) / size[k])
+    return x
+
+
+# --------------------------------------------------------------------------------- the step
+
+
+@jit
+def _target(K, Q, v, res, lo, hi, beta, F, eps):
+    """(found, minimizer over the face F within the box, change of ν); see `face.face_target`."""
+    n, r = F.size, Q.shape[1]
+    most = n // 2 + 10  # coordinates that may be held
+    H, d, W = np.empty((n, n)), np.empty(n), np.empty((r + most, n))
+    for a in range(n):
+        row = _row(K, F[a])
+        for b in range(a + 1):
+            H[a, b] = row[F[b]]
+        H[a, a] += eps
+        d[a] = v[F[a]]
+        for p in range(r):
+            W[p, a] = Q[F[a], p]
+    z, mu = beta[F], np.zeros(r)
+    if not _factorize(H):
+        return False, z, mu
+    _solve(H, d)
+    B = W[:r].copy()
+    for p in range(r):
+        _solve(H, W[p])
+    held, rhs = np.empty(most, np.int64), np.empty(r + most)
+    for p in range(r):
+        rhs[p] = _dot(B[p], d) + res[p]
+    q = 0  # how many are held
+    for _ in range(ROUNDS):
+        S = np.empty((r + q, r + q))
+        for b in range(r + q):
+            for p in range(r):
+                S[p, b] = _dot(B[p], W[b])
+            for a in range(q):
+                S[r + a, b] = W[b, held[a]]
+        mu = _least_norm_solve(S, rhs[: r + q])
+        inside = np.ones(n, dtype=np.bool_)
+        inside[held[:q]] = False
+        out = 0
+        for a in range(n):
+            if not inside[a]:
+                continue
+            value = beta[F[a]] + d[a]
+            for b in range(r + q):
+                value -= W[b, a] * mu[b]
+            z[a] = value
+            out += value < lo[F[a]] or value > hi[F[a]]
+        if out == 0:
+            break
+        if q + out > most:
+            return False, z, mu
+        for a in range(n):
+            low, high = lo[F[a]], hi[F[a]]
+            if inside[a] and (z[a] < low or z[a] > high):
+                z[a] = low if z[a] < low else high
+                # One more equation, a unit column of B on the same factor.
+                W[r + q] = 0.0
+                W[r + q, a] = 1.0
+                _solve(H, W[r + q])
+                held[q], rhs[r + q] = a, d[a] - (z[a] - beta[F[a]])
+                q += 1
+    for a in range(n):
+        z[a] = min(max(z[a], lo[F[a]]), hi[F[a]])
+    return True, z, mu[:r].copy()
+
+
+@jit
+def newton_small(K, Q, y, lo, hi, beta, nu, prox, max_steps):
+    """Drive (β, ν) to the solution as far as rounding allows, in place, or to the best point seen.
+
+    Parameters
+    ----------
+    K : Part, positive semidefinite;  Q : (n, r) array, orthonormal columns
+    beta, nu : arrays, the start; β may violate Qᵀβ = 0 a little
+    prox : float
+        First ε, in units of the largest diagonal entry of K.
+
+    Returns
+    -------
+    The number of steps.
+    """
+    n, r = Q.shape
+    scale = 0.0
+    for i in range(n):
+        scale = max(scale, K.whole[K.index[i], K.index[i]])
+    scale = scale if scale > 0.0 else 1.0
+    eps, least = prox * scale, 1e-13 * scale * n
+    lowest, best, best_beta, best_nu = np.inf, np.inf, beta.copy(), nu.copy()
+    idle, patience, step = 0, 10, 0
+    Kb, v, s, Ks, F = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.int64)
+    while step < max_steps:
+        times(K, beta, Kb)
+        up, down, value, size, count = 0.0, 0.0, 0.0, 0.0, 0
+        for i in range(n):
+            v[i] = y[i] - Kb[i]
+            for p in range(r):
+                v[i] -= Q[i, p] * nu[p]
+            grows, falls = beta[i] < hi[i], beta[i] > lo[i]
+            if grows and v[i] > up:
+                up = v[i]
+            if falls and -v[i] > down:
+                down = -v[i]
+            if (falls or v[i] > 0.0) and (grows or v[i] < 0.0):
+                F[count] = i
+                count += 1
+            value += (0.5 * Kb[i] - y[i]) * beta[i]
+            size += abs(beta[i])
+        res, error, far = np.zeros(r), 0.0, 0.0
+        for p in range(r):
+            for i in range(n):
+                res[p] += Q[i, p] * beta[i]
+            error, far = max(error, abs(res[p])), max(far, abs(nu[p]))
+        error = up + down + (error / size if size > 0.0 else 0.0)
+        # On the way the violation goes up and down, but the objective must fall.
+        better = error < 0.5 * best or value < lowest - 1e-3 * abs(lowest)
+        idle = 0 if better else idle + 1
+        lowest = min(lowest, value)
+        if error < best:
+            best, best_beta[:], best_nu[:] = error, beta, nu
+        if error <= EPS * (1.0 + scale * size + far) or idle > patience or count > LIMIT:
+            break
+        step += 1
+        face = F[:count]
+        found, target, mu = _target(K, Q, v, res, lo, hi, beta, face, eps)
+        if not found:
+            eps *= 10.0
+            continue
+        s[:] = 0.0
+        for a in range(count):
+            s[face[a]] = target[a] - beta[face[a]]
+        times(K, s, Ks)
+        # The best t in [0, 1] along s for the Lagrangian at the new multipliers.
+        slope, curvature = _dot(v, s), _dot(s, Ks)
+        for p in range(r):
+            for a in range(count):
+                slope -= mu[p] * Q[face[a], p] * s[face[a]]
+        t = 0.0 if slope <= 0.0 else 1.0 if curvature <= slope else slope / curvature
+        free = True
+        for a in range(count):
+            i = face[a]
+            beta[i] = target[a] if t == 1.0 else min(max(beta[i] + t * s[i], lo[i]), hi[i])
+            free = free and lo[i] < target[a] < hi[i]
+        if t > 0.1:
+            nu += t * mu
+        # When an undamped step inside the box does not help, what is left is rounding.
+        patience = 2 if free and t == 1.0 and eps <= 1e-8 * scale else 10
+        eps = max(0.1 * eps, least) if t > 0.5 else 10.0 * eps if t < 0.1 else eps
+    beta[:], nu[:] = best_beta, best_nu
+    return step
