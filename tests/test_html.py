@@ -1,6 +1,7 @@
 """The built pages load nothing from the network and link to nothing that is missing."""
 
 import json
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -61,6 +62,12 @@ class Page(HTMLParser):
             self.styles += data
 
 
+@cache
+def parsed(path):
+    """Pages are long, and three tests look at each."""
+    return Page(path)
+
+
 def external(address):
     return address.startswith("//") or urlsplit(address).scheme in {
         "http",
@@ -73,7 +80,7 @@ def external(address):
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: p.relative_to(HTML).as_posix())
 def test_a_page_loads_only_its_own_files(path):
-    page = Page(path)
+    page = parsed(path)
     assert not [a for a in page.loads if external(a)]
     assert "url(http" not in page.styles
     assert "@import" not in page.styles
@@ -91,13 +98,13 @@ def test_style_sheets_load_only_their_own_files():
 
 
 def test_math_comes_from_the_book():
-    scripts = [s for s in Page(HTML / "book" / "back" / "notation.html").loads if "tex-svg" in s]
+    scripts = [s for s in parsed(HTML / "book" / "back" / "notation.html").loads if "tex-svg" in s]
     assert len(scripts) == 1
     assert not external(scripts[0])
 
 
 def test_links_inside_the_book_lead_somewhere():
-    pages = {path.resolve(): Page(path) for path in PAGES}
+    pages = {path.resolve(): parsed(path) for path in PAGES}
     broken = []
     for path, page in pages.items():
         for link in page.links:
@@ -132,7 +139,7 @@ def test_the_notebook_of_each_chapter_can_be_downloaded():
     root = HTML.parents[1]
     notebooks = [p for p in PAGES if (root / p.relative_to(HTML)).with_suffix(".ipynb").exists()]
     for path in notebooks:
-        links = [a for a in Page(path).links if a.endswith(".ipynb")]
+        links = [a for a in parsed(path).links if a.endswith(".ipynb")]
         assert links, f"{path.name} offers no notebook"
         for link in links:
             copy = json.loads((path.parent / unquote(link)).read_text(encoding="utf-8"))

@@ -94,3 +94,17 @@ def test_the_code_of_the_front_page_runs():
     assert scope["mean"].shape == scope["std"].shape == (5,)
     assert scope["model"].certificate_.gap < 1e-8
     assert set(scope["machine"].predict(X)) <= {-1, 1}
+
+
+def test_every_source_is_cited():
+    """The bibliography lists all of `references.bib`: nothing that no page speaks of."""
+    sources = re.findall(r"^@\w+\{(\w+),", (ROOT / "book" / "references.bib").read_text(), re.M)
+    assert len(sources) == len(set(sources)) > 50
+    pages = [*(ROOT / "book").rglob("*.md"), *(ROOT / "book").rglob("*.ipynb")]
+    cited = {
+        key.strip()
+        for page in pages
+        for keys in re.findall(r"\{cite(?::\w+)?\}`([^`]*)`", page.read_text(encoding="utf-8"))
+        for key in keys.split(",")
+    }
+    assert set(sources) == cited
