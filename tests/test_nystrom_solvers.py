@@ -270,15 +270,26 @@ def test_duplicates_are_dropped_for_nothing():
     assert CenterBasis(kernel, twice).dropped == 0
     basis = CenterBasis(Linear(), sparse.csr_array(np.vstack([twice[35:45], np.zeros((2, 10))])))
     assert (basis.rank, basis.dropped) == (10, 0)
-    # Centres that nearly coincide may matter: nothing is known about where their difference leads.
-    near = CenterBasis(kernel, np.vstack([X[:40], X[:40] + 1e-9]))
-    assert near.dropped == 40
-    (certificate, _) = nystrom.solve(near, X, P, Y, 1e-4, w).certificates
-    assert certificate.kkt > 0.1
-    pairs = np.vstack([X[:40], X[:40] + 1e-9])
-    thin = CenterBasis(ThinPlate(), pairs, np.c_[np.ones(80), pairs])
-    assert thin.dropped > 0
-    assert nystrom.solve(thin, X, P, Y, 1e-4, w).uncounted == 0  # the full problem was looked at
+    near = np.vstack([X[:40], X[:40] + 1e-9])
+    for basis, count in (
+        (CenterBasis(kernel, near), 40),
+        (CenterBasis(ThinPlate(), near, np.c_[np.ones(80), near]), 40),
+    ):
+        assert basis.dropped == count
+        assert 0 < basis.lost < 1e-13 * np.abs(basis.kernel(near)).max()
+        certificates = nystrom.solve(basis, X, P, Y, 1e-4, w).certificates
+        assert 0 < max(c.kkt for c in certificates) < 1e-8
+
+
+def test_what_no_centre_knows_is_not_counted_as_dropped():
+    """Few centres for many samples: `certificate_` speaks of the best function of the centres."""
+    X, Y, P, w, _ = sample(m=500)
+    kernel, reg = Gaussian(0.8), 1e-4
+    basis = CenterBasis(kernel, X[:150])
+    assert 0 < basis.dropped < 100
+    ours = nystrom.solve(basis, X, P, Y, reg, w)
+    assert max(c.kkt for c in ours.certificates) < 1e-8
+    assert min(ours.full_gap) > 100 * max(c.gap for c in ours.certificates)
 
 
 def test_conjugate_gradients_leave_dependent_centres_to_the_direct_solution():

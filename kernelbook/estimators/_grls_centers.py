@@ -72,7 +72,7 @@ def fit_with_centers(learner, sample, Y, reg, m):
         learner.dual_coef_[sample.kept] = solution.c.reshape(-1, *shape)
     _keep(learner, solution, sample, shape)
     learner._doubts = doubts_about_rank(solution.features, sample.P) + (
-        _doubts_about_centers(basis, solution.uncounted, learner.rank_ < len(Y)) if nystrom_ else []
+        _doubts_about_centers(basis, learner.rank_ < len(Y)) if nystrom_ else []
     )
 
 
@@ -87,14 +87,8 @@ def _check(learner, reg):
         raise ValueError(f"max_iter must be an integer ≥ 1, not {steps!r}.")
 
 
-def _doubts_about_centers(basis, uncounted, more):
+def _doubts_about_centers(basis, more):
     """Warnings; `more` says whether there are more samples than what the features fit."""
-    if uncounted:
-        return [
-            f"{uncounted} of the {basis.n} centres depend on others to rounding and were "
-            "dropped; certificate_ speaks of the best function of the rest.  Use fewer centres, "
-            "or centers='kmeans', which keeps them apart."
-        ]
     if basis.rank == 0 and more:
         return [
             "the kernel is zero at every pair of centres: only the features are learned.  If its "
@@ -216,8 +210,7 @@ class BlockwiseCenters:
         scale = np.array([part.primal for part in certificates]) / self.reg
         scale = scale / (free if free > 0 else np.nan)
         self.scale_ = scale.reshape(columns) if columns else float(scale[0])
-        uncounted = basis.dropped if self.kernel_.cpd_order else 0
-        self._doubts = _doubts_about_centers(basis, uncounted, rank < sums.rows)
+        self._doubts = _doubts_about_centers(basis, rank < sums.rows)
 
 
 @contextmanager

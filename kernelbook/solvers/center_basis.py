@@ -60,8 +60,11 @@ class CenterBasis:
     rank : int
         The number of functions e_k.
     dropped : int
-        How many centres, no duplicates, were dropped because they depend on others to √rtol.  What
-        they could have added to f the solvers' certificates have to count.
+        How many centres, no duplicates, were dropped because they depend on others to √rtol.
+    lost : float
+        The largest squared distance, rtol·max K(z, z), of their functions from those that were
+        kept; 0 if there are none.  What they could have added to f the solvers' certificates
+        have to count.
     points : rows
         The centres whose kernel values `coordinates` wants: those kept, in the order of the pivots
         (for conditionally positive definite kernels, all of them).
@@ -81,9 +84,8 @@ class CenterBasis:
         size = np.abs(gram).max(initial=0.0)
         unit = power_of_two(size)
         self.unit = 1.0 if 1e-100 < size < 1e100 or size == 0 else float(unit)
-        L, pivots = _pivoted_cholesky(
-            gram / unit, kernel, _DEPENDENT if rtol is None else max(rtol, _DEPENDENT)
-        )
+        rtol = _DEPENDENT if rtol is None else max(rtol, _DEPENDENT)
+        L, pivots = _pivoted_cholesky(gram / unit, kernel, rtol)
         # A function that is zero, as the linear kernel's at the origin, adds nothing either.
         different = _different(centers) & (gram.diagonal() != 0)
         # In exact arithmetic the projected functions have at most n − rank P dimensions.
@@ -91,6 +93,7 @@ class CenterBasis:
         L, self._kept = L[: self.rank, : self.rank], pivots[: self.rank]
         most = int(different.sum()) - (0 if self._Q is None else self._Q.shape[1])
         self.dropped = max(most - self.rank, 0)
+        self.lost = rtol * size / self.unit if self.dropped else 0.0
         # K_nn = unit·LLᵀ; dividing the kernel by self.unit divides ẑ by its root.
         self._L = np.asfortranarray(L * (np.sqrt(unit) * np.sqrt(self.unit)))
         self._index = self._kept if self._Q is None else np.arange(self.n)

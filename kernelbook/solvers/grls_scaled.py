@@ -41,8 +41,6 @@ class IterativeSolution:
         Products with the matrix of the linear system.
     full_gap : (k,) array or None
         For Nyström, the duality gap of the full problem, where it was computed.
-    uncounted : int
-        For Nyström, how many centres were dropped of which the certificates cannot speak.
     """
 
     c: np.ndarray
@@ -54,7 +52,6 @@ class IterativeSolution:
     certificates: tuple
     n_iter: int
     full_gap: np.ndarray | None = None
-    uncounted: int = 0
 
 
 class ScaledData:

@@ -32,15 +32,17 @@ which also is what strong convexity says.  The gap bounds the mean square error 
 values against those of the optimum; `kkt` is its root, in the units of the exact solver.
 
 **Dropped centres.**  A centre that depends on others to rounding has no function of its own in ẑ.
-What is solved is the problem of the kernel matrix ẐẐᵀ instead of K̃ = SKS, and R = K̃ − ẐẐᵀ is
-positive semidefinite; the matrix of all centres lies between the two.  So the minimum over the
-span of all centres is below that of (1) by at most eᵀRe/ρ, and the fitted values of the two
-differ by at most ‖R‖‖e‖/ρ (e of the minimizer, which is known to the root of the gap).  Here
-‖R‖ ≤ tr R = Σ S_i²K(x_i, x_i) − tr ẐᵀẐ is known from the sums of the pass.  Where the full problem
-is looked at anyway (below), eᵀRe is computed, and for centres at the samples ‖Re‖ in place of
-‖R‖‖e‖.  The first goes into `gap`, and `kkt` is the smaller of the root of that and of the sum of
-what CG, rounding and the second leave.  Conjugate gradients do not work on such centres: with the
-`rtol` that their rounding asks for, too much would be dropped.
+What is solved is the problem of the kernel matrix ẐẐᵀ instead of that of all centres, which differs
+from it by a positive semidefinite R_c.  So the minimum over the span of all centres is below that
+of (1) by at most eᵀR_ce/ρ, and the fitted values of the two differ by at most ‖R_c‖‖e‖/ρ (e of the
+minimizer, which is known to the root of the gap).  R_c ⪯ R = SKS − ẐẐᵀ, and so
+‖R_c‖ ≤ tr R = Σ S_i²K(x_i, x_i) − tr ẐᵀẐ, known from the sums of the pass; but R also is what *no*
+centre knows of the samples.  At a centre the diagonal of R_c is at most `CenterBasis.lost`: taken
+for all samples, an estimate and no bound, ‖R_c‖ ≤ m·lost.  The smaller of the two counts.  Where
+the full problem is looked at anyway (below), eᵀRe is computed, and for centres at the samples ‖Re‖
+in place of ‖R‖‖e‖.  The first goes into `gap`, and `kkt` is the smaller of the root of that and
+of the sum of what CG, rounding and the second leave.  Conjugate gradients do not work on such
+centres: with the `rtol` that their rounding asks for, too much would be dropped.
 
 **Rounding.**  The direct solution knows r from the sums that it has, plus ε‖ẐᵀẐ‖‖u‖, what these
 sums may have lost.  Where that is above `tol` (γ below some 10⁻⁷) the residual is computed anew in
@@ -147,7 +149,7 @@ class _Nystrom:
         if sketch is None:
             direct = basis.dropped or direct_pays(basis.rank, self.X.shape[1], k)
             sketch = m if direct else 4 * basis.n
-        self.direct, self.trace, self.uncounted = sketch >= m, 0.0, 0
+        self.direct, self.trace = sketch >= m, 0.0
         self.panels = Panels(basis.kernel, self.X, basis.points, tick)
         if basis.rank == 0 or data.explained.all():
             lam, e = data.given(np.zeros_like(data.target))
@@ -295,23 +297,18 @@ class _Nystrom:
             certificates=data.certificates(loss, penalty, gap, e, off + moved),
             n_iter=steps,
             full_gap=full,
-            uncounted=self.uncounted,
         )
 
     def _dropped(self, e, off, outside, along):
         """What dropped centres could take from the objective (times m), and move fitted values."""
-        none = np.zeros(e.shape[1])
         if not self.basis.dropped:
-            return none, none
-        lost, moved, size = none + np.inf, none + np.inf, norms(e)
-        if self.basis.kernel.cpd_order and outside is None:
-            self.uncounted = self.basis.dropped  # K(x, x) is no squared norm: tr R is not known
-            return none, none
-        if not self.basis.kernel.cpd_order:
+            return 0.0, 0.0
+        trace, size = self.m * self.basis.lost, norms(e)
+        if not self.basis.kernel.cpd_order:  # else K(x, x) is no squared norm
             diagonal = self.basis.kernel.diag(self.X) / self.basis.unit
             largest = self.data.root[:, 0] ** 2 @ diagonal
-            trace = max(largest - self.trace, 0.0) + 2 * _EPS * largest
-            lost, moved = trace * size**2 / self.rho, trace * (size + off) / self.rho
+            trace = min(trace, max(largest - self.trace, 0.0) + 2 * _EPS * largest)
+        lost, moved = trace * size**2 / self.rho, trace * (size + off) / self.rho
         if outside is not None:
             lost = np.minimum(lost, outside / self.rho)
             if _same(self.basis.centers, self.X):
@@ -340,7 +337,10 @@ class _Nystrom:
         product = SymmetricProduct(basis.kernel, self.X, tick)(Se) / basis.unit
         ZSe = basis.adjoint(self.panels.adjoint(Se))
         square = np.einsum("ij,ij->j", Se, product)
-        outside = np.maximum(square - norms(ZSe) ** 2, 0.0) + 2 * _EPS * np.abs(square)
+        # The sums cancel to a part of their terms; what that leaves of them, as of random errors:
+        largest = np.abs(basis.kernel(self.X[:_PROBE])).max() / basis.unit
+        rounding = _EPS * largest * np.abs(Se).sum(axis=0) * norms(Se)
+        outside = np.maximum(square - norms(ZSe) ** 2, 0.0) + rounding
         if not basis.dropped:
             return outside, None
         product -= self.panels.times(basis.times(ZSe))

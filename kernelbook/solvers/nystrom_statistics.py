@@ -13,8 +13,9 @@ centres.  n² numbers travel, whatever m is.
 **Accuracy.**  One pass does not allow for refinement: the normal equations have the condition
 number 1/γ (in units of the kernel's values), and fitted values are good to about ε/γ.  The
 certificate, of the optimum *in the span of the centres*, says so, and counts dropped centres as
-`nystrom` does, by Σ w K(x, x) − tr Σ w ẑẑᵀ.  It is that of u; what f, as predicted from c = Tu,
-loses to nearly dependent centres takes samples to be seen: some may be given.
+`nystrom` does, by Σ w K(x, x) − tr Σ w ẑẑᵀ or by `CenterBasis.lost`.  It is that of u; what f, as
+predicted from c = Tu, loses to nearly dependent centres takes samples to be seen: `solve` may be
+given some.
 """
 
 from dataclasses import dataclass
@@ -183,8 +184,11 @@ def solve(sums: Statistics, basis, reg, probe=None):
     c = basis.times(u)
     off = residual / np.sqrt(rho) + _rounding(basis, u, c, probe)
     lost = moved = 0.0
-    if basis.dropped and not basis.kernel.cpd_order:
-        trace = max(sums.diagonal - np.trace(sums.ZZ), 0.0) / W + 2 * _EPS * sums.diagonal / W
+    if basis.dropped:
+        trace = basis.lost
+        if not basis.kernel.cpd_order:
+            rest = max(sums.diagonal - np.trace(sums.ZZ), 0.0) + 2 * _EPS * sums.diagonal
+            trace = min(trace, rest / W)
         lost, moved = trace / rho * loss, trace / rho * (np.sqrt(loss) + off)
     gap = np.minimum(off**2 + lost, primal)
     size = left + 1e-4 * norms(R[:, l:])
