@@ -208,6 +208,50 @@ def test_no_small_problem_loses_its_path():
     assert poor <= 3
 
 
+def near_copies(seed):
+    """A sample drawn with repetitions, each moved by 10⁻⁶ … 10⁻⁹; features follow the samples."""
+    rng = np.random.default_rng([5, seed])
+    m, d = int(rng.integers(4, 30)), int(rng.integers(1, 4))
+    X, apart = rng.normal(size=(m, d)), 10.0 ** rng.choice([-6, -7, -8, -9])
+    X = X[rng.integers(0, m, m)] + apart * rng.normal(size=(m, d))
+    noise = rng.choice([0.0, 0.1, 0.3]) * rng.normal(size=m)
+    y = np.where(X[:, 0] + 0.2 * X[:, -1] ** 2 - 0.1 + noise > 0, 1.0, -1.0)
+    if rng.random() < 0.2:
+        y = np.where(rng.random(m) < 0.5, 1.0, -1.0)
+    width, kernel = rng.choice([0.5, 1.0, 3.0]), rng.integers(3)
+    K = [gaussian(X, width), X @ X.T, (1 + X @ X.T) ** 2][kernel]
+    P = np.hstack([np.ones((m, 1)), X, X**2, X[:, :1] * X[:, -1:]])[:, : rng.integers(0, 7)]
+    return K, P, y, None if rng.random() < 0.7 else rng.choice([0.5, 1.0, 2.0], m)
+
+
+@pytest.mark.parametrize("seed", [2, 30, 47, 101, 119, 124, 146, 181, 192, 198, 248, 314, 368, 393])
+def test_near_copies_are_solved_or_the_path_says_that_they_are_not(seed):
+    """Twice silent, and wrong: a near copy put to its bound, features that separate by a hair."""
+    K, P, y, w = near_copies(seed)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        path = svm_path(K, P, y, C_max=1e4, sample_weight=w)
+    gap = max(path.certificate(C).relative_gap for C in path.C[1:])
+    if caught:
+        assert path.kkt.max() > 1e-5
+        assert "rounding does not explain that" in str(caught[0].message)
+    else:
+        assert path.kkt.max() < 1e-6
+        assert gap < 1e-4
+
+
+@pytest.mark.parametrize("seed", [146, 187, 213, 248])
+def test_features_that_separate_near_copies_by_a_hair(seed):
+    """λ of 10⁸, and the kernel has nothing to do: once the objective was 20000 instead of 0."""
+    K, P, y, w = near_copies(seed)
+    path = svm_path(K, P, y, C_max=1e4, sample_weight=w)
+    for C in (1e-3, 1.0, 1e4):
+        beta, lam = path(C)
+        assert not beta.any()
+        assert np.min(y * (P @ lam)) >= 1.0
+        assert path.certificate(C).gap == 0.0
+
+
 @pytest.mark.parametrize("seed", [0, 3, 8, 14, 21, 33])
 def test_strange_problems_agree_with_cvxopt(seed):
     pytest.importorskip("cvxopt")

@@ -27,8 +27,11 @@ from kernelbook.solvers.svm_multipliers import choose_multipliers
 
 __all__ = ["SVMPath", "svm_path"]
 
+EPS = float(np.finfo(float).eps)
 POOR = 1e-5
 """A violation of the optimality conditions that is worth a warning."""
+DIGITS = 1e-8
+"""What leaves the box by less, in units of β, can be put back, as `certificate` does."""
 OPTIMAL = 1e-10
 """A λ that breaks no margin by more than this counts as optimal."""
 
@@ -43,8 +46,10 @@ class SVMPath:
         where it is unique.
     kkt : (K,) array
         For each piece the largest violation of an optimality condition on it: of the margin in
-        units of f, of the box in units of C, of Pᵀβ = 0 in units of β.  Rounding errors of Φβ are
-        part of it: they grow with β, and with C.
+        units of f; of the box in units of C, and if β leaves it in its first eight digits, by what
+        that means for f, times the largest |Φ_ij|; of Pᵀβ = 0 in units of β.  Rounding errors of
+        Φβ are part of it: they grow with β, and with C.  A violation of v allows a duality gap
+        of v C Σw: see `certificate`.
     elbow_size : (K,) array
         How many samples lie on the margin with 0 < y_iβ_i < C w_i inside each piece.
     n_restarts : int
@@ -76,7 +81,18 @@ class SVMPath:
         beta = C * self._w * self._y * piece.at_C
         beta[piece.elbow] = piece.beta(C)
         lam = piece.lam(C)
-        return beta, lam if piece.unique else self._by_rule(piece, beta, lam)
+        if not piece.unique:
+            lam = self._by_rule(piece, beta, lam)
+        return beta, lam if beta.any() or C == 0 else self._longer(lam)
+
+    def _longer(self, lam):
+        """λ with no margin below one by rounding, where the features separate: C times that."""
+        for _ in range(3):
+            least = np.min(self._y * (self._P @ lam), initial=1.0)
+            if not 0.5 < least < 1.0:
+                break
+            lam = lam * ((1.0 + 4 * EPS) / least)
+        return lam
 
     def _by_rule(self, piece, beta, lam):
         span = feature_range(self._P)
@@ -101,6 +117,7 @@ class SVMPath:
         """
         out = np.array([piece.kkt for piece in self.pieces])
         Q, y, w = feature_range(self._P).Q, self._y, self._w
+        largest = max(self._gram.max(), -self._gram.min())
         for begin in range(0, out.size, 200):
             some = self.pieces[begin : begin + 200]
             for end in ("low", "high"):
@@ -113,9 +130,11 @@ class SVMPath:
                 f = beta @ self._gram + lam @ self._P.T
                 at_C = np.array([piece.at_C for piece in some]) & ~free
                 breach = self._breach(f, ~(free | at_C), at_C)
+                outside = np.maximum(-y * beta, y * beta - C[:, None] * w).max(axis=1)
                 size = np.abs(beta).max(axis=1)
+                outside[outside <= DIGITS * size] = 0.0
                 balance = np.abs(beta @ Q).max(axis=1, initial=0.0) / np.where(size > 0, size, 1.0)
-                worst = np.maximum(breach, balance)
+                worst = np.maximum(np.maximum(breach, balance), largest * outside)
                 part = out[begin : begin + 200]
                 np.maximum(part, worst, out=part)
         return out
@@ -180,10 +199,18 @@ def svm_path(gram, P, y, C_max=1e3, sample_weight=None) -> SVMPath:
     path = SVMPath(tracer.trace(float(C_max)), gram, P, y, w, tracer.n_restarts)
     if path.kkt.max() > POOR:
         k = int(np.argmax(path.kkt))
+        beta = max((path(C)[0] for C in path.C[k : k + 2]), key=lambda b: np.abs(b).sum())
+        rounding = 100 * EPS * np.abs(gram).max() * np.abs(beta).sum()
+        reason = (
+            "rounding errors in Φβ are as large there.  A smaller C_max avoids them."
+            if path.kkt[k] <= rounding
+            else "rounding does not explain that.  Samples, or their features, differ too little "
+            "to tell which of them are on the margin; merging near copies helps."
+        )
         warnings.warn(
             f"between C={path.C[k]:.3g} and {path.C[k + 1]:.3g} the path breaks the conditions of "
-            f"optimality by {path.kkt[k]:.1e}: there rounding errors in Φβ are as large.  See "
-            "SVMPath.kkt.",
+            f"optimality by {path.kkt[k]:.1e}: {reason}  See SVMPath.kkt, and certificate(C) for "
+            "the gap.",
             stacklevel=2,
         )
     return path

@@ -20,6 +20,7 @@ import numpy as np
 from kernelbook.features import feature_range
 from kernelbook.solvers.parametric import Affine, ParametricQP, PathError, Problem
 from kernelbook.solvers.parametric.gram import DenseGram
+from kernelbook.solvers.svm_certificate import repair
 from kernelbook.solvers.svm_multipliers import separate
 from kernelbook.solvers.svm_problem import INDEFINITE, is_definite
 
@@ -30,13 +31,17 @@ BOTTOM = 1e-8
 """Below this fraction of C₁ no event is looked for: the first piece reaches to C = 0."""
 GOOD = 1e-8
 """A larger violation on a piece, beyond rounding, makes the path start anew there."""
+COARSE = 1e-6
+"""A larger relative gap at the start makes it start anew."""
 RESTARTS = 50
 ATTEMPTS = 5
 """So often a piece that is not good is tried anew; then it is kept, and its violation told."""
 PERTURBATIONS = (1e-11, 1e-10, 1e-9, 1e-8, 1e-7)
 """Ties are broken by the least of these that leads to a start; each is another draw, too."""
-STUCK = 1e-9
-"""A β that differs from a moving bound by less than this, in units of C w, is at that bound."""
+STUCK = (1e-9, 1e-11, 1e-13)
+"""A β that differs from a moving bound by less than one of these, in units of C w, may be there."""
+FAIR = 1e-10
+"""A violation that is worth as much as none."""
 
 
 class Piece(NamedTuple):
@@ -57,7 +62,7 @@ class PathTracer:
 
     def __init__(self, gram, P, y, w):
         n = y.size
-        self.y, self.u, self.pieces, self.n_restarts = y, w * y, [], 0
+        self.y, self.u, self.pieces, self.n_restarts, self.apart = y, w * y, [], 0, None
         self.span = span = feature_range(P)
         self.low, self.up = np.minimum(self.u, 0.0), np.maximum(self.u, 0.0)
         # Φ in units of its size, a power of two, and C in units of one over that.
@@ -104,48 +109,63 @@ class PathTracer:
         try:
             qp, low = self.begin(C_1)
         except PathError:
-            self.pieces = self.separated(C_max)
-            if not self.pieces:
+            self.apart = separate(self.span.Q, self.y, np.abs(self.u))
+            if self.apart is None:
                 raise
-        else:
+        if self.apart is None:
             self.climb(qp, low, C_1, C_max)
+        else:
+            self.pieces = [self.separated(self.apart, C_max)]
         return [self.in_units(piece) for piece in self.pieces]
 
-    def separated(self, C_max):
-        """One piece, β = 0, where the features alone separate the sample (T3), else none.
-
-        Not asked first: the path finds this out by itself, unless they do so by a hair.
-        """
-        nu = separate(self.span.Q, self.y, np.abs(self.u))
-        if nu is None:
-            return []
+    def separated(self, nu, C_max):
+        """The one piece, β = 0, if the features alone separate the sample (T3)."""
         nobody, nothing = np.zeros(self.y.size, dtype=bool), np.zeros(0)
         lam = Affine.constant(self.span.T @ nu)
         short = max(np.max(1.0 - self.y * (self.span.Q @ nu)), 0.0)
         elbow = np.zeros(0, dtype=np.intp)
-        return [Piece(0.0, C_max, nobody, elbow, Affine(nothing, nothing), lam, False, short)]
+        return Piece(0.0, C_max, nobody, elbow, Affine(nothing, nothing), lam, False, short)
 
     def begin(self, C_1):
-        """The solution at C_1, the pieces below, and where the piece with C_1 begins."""
+        """The solution at C_1, the pieces below, and where the piece with C_1 begins.
+
+        If the features alone separate the sample, `apart` has a ν that does, and there is no more
+        to the path than β = 0.  Where near copies of a point have different labels they may do so
+        by a hair, with a ν of 10⁸; a larger perturbation does not see it.
+        """
         best = None
         for again in range(2 * len(PERTURBATIONS)):
             size, settle = PERTURBATIONS[again // 2], again % 2
             try:
                 qp = self.anew(None, C_1, again // 2 + 2) if settle else self.start(C_1, size)
+                margin = np.min(self.y * (self.Q @ qp.lam))
+                if margin > 0.5:
+                    self.apart = np.sqrt(self.y.size) / min(margin, 1.0) * qp.lam
+                    return qp, 0.0
                 low = self.descend(qp.copy(), C_1)
             except PathError:
                 self.n_restarts += 1
                 continue
-            worst = max((piece.kkt for piece in self.pieces), default=0.0)
-            if best is None or worst < best[0]:
-                best = worst, qp, low, self.pieces
-            if worst <= GOOD:
+            gap, worst = self.gap(qp, C_1), max((piece.kkt for piece in self.pieces), default=0.0)
+            rank = gap if gap > COARSE else 0.0, worst
+            if best is None or rank < best[0]:
+                best = rank, qp, low, self.pieces
+            if gap <= COARSE and worst <= GOOD + EPS * np.abs(self.Q @ qp.lam).max():
                 break
             self.n_restarts += 1
         if best is None:
             raise PathError(f"no start was found near C = {C_1 / self.size:.6g}.")
         _, qp, low, self.pieces = best
         return qp, low
+
+    def gap(self, qp, C):
+        """The duality gap at C over the objective: how well the conditions hold may not tell it."""
+        h = self.gram.times(qp.beta)
+        f = h + self.Q @ qp.lam
+        primal = 0.5 * (qp.beta @ h) + C * (np.abs(self.u) @ np.maximum(1.0 - self.y * f, 0.0))
+        beta = repair(self.span.Q, qp.beta, C * self.low, C * self.up)
+        dual = self.y @ beta - 0.5 * (beta @ self.gram.times(beta))
+        return (primal - dual) / primal if primal > 0 else 0.0
 
     def in_units(self, piece):
         """The piece for the Gram matrix as it was given."""
@@ -273,21 +293,14 @@ class PathTracer:
 
     def piece(self, qp, solution, low, high, in_theta=False):
         """The unperturbed solution, or the perturbed one if it does better: M may be that bad."""
-        elbow = qp.elbow.copy()
         solutions = solution, self.followed(qp, in_theta)
         if low == 0.0:
             for beta, _, _ in solutions:
                 beta.at[:] = 0.0  # β = Cθ
         kkt = [max(self.violation(qp.side, s, C) for C in (low, high)) for s in solutions]
         k = int(np.argmin(kkt))
-        beta, nu, _ = solutions[k]
-        # Samples can be in the elbow of the follower and yet stay at a bound.
-        share = beta.rate[elbow] / self.u[elbow]
-        # In units of the least C: what is nothing at a C of 10¹² may be all there is at 10³.
-        still = np.abs(beta.at[elbow] / self.u[elbow]) <= STUCK * low
-        at_C = self.at_C.copy()
-        at_C[elbow[still & (np.abs(share - 1) <= STUCK)]] = True
-        elbow = elbow[~(still & ((np.abs(share - 1) <= STUCK) | (np.abs(share) <= STUCK)))]
+        nu = solutions[k][1]
+        beta, at_C, elbow, kkt = self.settled(qp, solutions[k], low, high, kkt[k])
         size = np.sqrt(self.y.size)
         lam = Affine(
             self.span.T @ (size * nu.at - self.shift @ beta.at),
@@ -295,10 +308,44 @@ class PathTracer:
         )
         part = Affine(beta.at[elbow], beta.rate[elbow])
         unique = np.linalg.matrix_rank(self.Q[elbow], tol=1e-8) == self.span.rank
-        return Piece(low, high, at_C, elbow, part, lam, bool(unique), kkt[k])
+        return Piece(low, high, at_C, elbow, part, lam, bool(unique), kkt)
 
-    def violation(self, side, solution, C):
-        """The largest breach of a condition: of the margin, and, over C, of the box and Pᵀβ = 0."""
+    def settled(self, qp, solution, low, high, kkt):
+        """(β, at_C, elbow, violation) with the samples at their bounds that stay there.
+
+        They can be in the elbow of the follower all the same.  But one that differs from its bound
+        by what looks like rounding may be a near copy of another, and need the difference: so
+        they are put there only if all conditions remain as true as they were.
+        """
+        (beta, nu, f), E = solution, qp.elbow
+        share, start = beta.rate[E] / self.u[E], np.abs(beta.at[E] / self.u[E])
+        for stuck in STUCK:
+            # In units of the least C: what is nothing at a C of 10¹² may be all there is at 10³.
+            still = start <= stuck * low
+            full = still & (np.abs(share - 1) <= stuck)
+            gone = full | (still & (np.abs(share) <= stuck))
+            if not gone.any():
+                break
+            G, bound = E[gone], np.where(full, self.u[E], 0.0)[gone]
+            moved = [Affine(x.at.copy(), x.rate.copy()) for x in (beta, f)]
+            for x, move in ((moved[0].at, -beta.at[G]), (moved[0].rate, bound - beta.rate[G])):
+                x[G] += move
+            moved[1].at += self.gram.combine(G, -beta.at[G])
+            moved[1].rate += self.gram.combine(G, bound - beta.rate[G])
+            there = moved[0], nu, moved[1]
+            before, after = (self.violation(qp.side, s, high, high) for s in (solution, there))
+            if after <= max(2 * before, FAIR + self.rounding * high):
+                at_C = self.at_C.copy()
+                at_C[E[full]] = True
+                kkt = max(self.violation(qp.side, there, C) for C in (low, high))
+                return moved[0], at_C, E[~gone], kkt
+        return beta, self.at_C, E.copy(), kkt
+
+    def violation(self, side, solution, C, unit=1.0):
+        """The largest breach of a condition: of the margin, and, over C, of the box and Pᵀβ = 0.
+
+        What is left of Pᵀβ counts `unit` times: C times, its effect on f.
+        """
         beta, _, f = solution
         excess = f(C) - self.y
         margin = np.where(side == 0, np.abs(excess), side * excess).max()
@@ -307,7 +354,7 @@ class PathTracer:
         alpha = beta(C) / self.u
         box = max(-alpha.min(), (alpha - C).max(), 0.0)
         balance = np.abs(self.span.Q.T @ beta(C)).max(initial=0.0)
-        return max(margin, box / C, balance / C)
+        return max(margin, box / C, unit * balance / C)
 
 
 def project(gram, B):
