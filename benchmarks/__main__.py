@@ -3,7 +3,8 @@
 python -m benchmarks [--quick] [--threads N] [--output FOLDER] [question ...]
 
 A bar shows how far it has come and what is left, weighing each question by what it took the last
-time.  Where a target is missed, the case that misses it by most is run once more under a profiler.
+time.  Where a target is missed, the case that misses it by most is run once more on one thread and
+under a profiler.
 """
 
 import csv
@@ -65,7 +66,8 @@ def ask(name, quick, say=print, tick=lambda text: None):
     for peer, reached, text in verdicts(rows, module.TARGETS):
         say("  " + text)
         if not reached:
-            profiles[peer] = profiled(worst[peer][1])
+            with threads(1):  # else most of it would be waiting for other threads
+                profiles[peer] = profiled(worst[peer][1])
             say("    its worst case: " + "; ".join(f"{s:.0%} {f}" for s, f in profiles[peer][:4]))
     for text in module.summary(rows) if hasattr(module, "summary") else ():
         say("  " + text)

@@ -242,7 +242,7 @@ def slope(sizes, costs):
 def profiled(call, lines=6):
     """[(share of the time, function), …]: where a call spends its time itself, largest first.
 
-    Threads that wait for others show as `acquire` of a lock: what those do is on their side.
+    What other threads do is not seen, only that they are waited for: call it on one thread.
     """
     profile = cProfile.Profile()
     profile.runcall(call)
