@@ -7,7 +7,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from benchmarks.harness import Case
 
-__all__ = ["hinge_objective", "noisy_xor", "rings", "svm_cases", "unkind"]
+__all__ = ["hinge_objective", "noisy_xor", "rings", "svm_case", "svm_cases", "unkind"]
 
 BLOCK = 1000
 
@@ -28,7 +28,7 @@ def rings(m, d, noise=0.05, seed=0):
 
 
 def unkind(m, seed=0):
-    """name → (X, y, width, C): what tuned problems never are."""
+    """name → (X, y, width, C, P or None): what tuned problems never are."""
     X, y = noisy_xor(m, 10, seed=seed)
     rng = np.random.default_rng(seed + 1)
     rare = np.where(X[:, 0] + 0.5 * rng.normal(size=m) > 1.9, 1.0, -1.0)
@@ -36,14 +36,20 @@ def unkind(m, seed=0):
     flipped = np.repeat(y[: m // 2], 2)
     flipped[1::10] *= -1
     scales = X * np.logspace(-2, 1, 10)
+    one, width = np.ones((m, 1)), 10**0.5
+    line = np.where(X[:, :9] @ rng.normal(size=9) > 0.3, 1.0, -1.0)
+    mixed = X[:, :4] @ rng.normal(size=(4, 5))
     return {
-        "3 % in one class": (X, rare, 10**0.5, 1.0),
-        "twins with flipped labels": (twins, flipped, 10**0.5, 10.0),
-        "width 20 times too small": (X, y, 10**0.5 / 20, 1.0),
-        "width 20 times too large": (X, y, 10**0.5 * 20, 100.0),
-        "C = 0.01": (X, y, 10**0.5, 0.01),
-        "C = 1e4": (X, y, 10**0.5, 1e4),
-        "columns of unequal scale": (scales, y, 3.0, 10.0),
+        "3 % in one class": (X, rare, width, 1.0, None),
+        "twins with flipped labels": (twins, flipped, width, 10.0, None),
+        "width 20 times too small": (X, y, width / 20, 1.0, None),
+        "width 20 times too large": (X, y, width * 20, 100.0, None),
+        "C = 0.01": (X, y, width, 0.01, None),
+        "C = 1e4": (X, y, width, 1e4, None),
+        "columns of unequal scale": (scales, y, 3.0, 10.0, None),
+        # T3, the minimum is zero; and ten columns of rank five
+        "features that separate": (X, line, width, 10.0, np.hstack([one, X[:, :9]])),
+        "features that depend on each other": (X, y, width, 1.0, np.hstack([one, X[:, :4], mixed])),
     }
 
 
@@ -55,8 +61,8 @@ def hinge_objective(X, y, width, C, P=None):
 
     def value(answer):
         support, beta, lam = answer
-        Z, f = X[support], np.empty(len(X))
-        for i in range(0, len(X), BLOCK):
+        Z, f = X[support], np.zeros(len(X))
+        for i in range(0, len(X) if len(Z) else 0, BLOCK):
             f[i : i + BLOCK] = rbf_kernel(X[i : i + BLOCK], Z, gamma=width**-2) @ beta
         energy = beta @ f[support]
         f += lam[0] if P is None else P @ lam
@@ -79,11 +85,18 @@ def svm_cases(sizes, ours, peer, theirs, P=None):
     """
     for data, m, d, C in sizes:
         X, y = data(m, d)
-        problem = X, y, C, d**0.5
-        yield Case(
-            f"{data.__name__} m={m} d={d} C={C:g}",
-            partial(ours, *problem),
-            {peer: partial(theirs, *problem)},
-            hinge_objective(X, y, d**0.5, C, None if P is None else P(X)),
-            {"m": m, "d": d, "C": C} | ({} if P is None else {"l": P(X).shape[1]}),
-        )
+        name = f"{data.__name__} m={m} d={d} C={C:g}"
+        features = None if P is None else P(X)
+        yield svm_case(name, X, y, d**0.5, C, features, ours, peer, theirs)
+
+
+def svm_case(name, X, y, width, C, P, ours, peer, theirs):
+    """One of them; P is the feature matrix or, for the constant, None."""
+    problem, (m, d) = (X, y, C, width), X.shape
+    return Case(
+        name,
+        partial(ours, *problem),
+        {peer: partial(theirs, *problem)},
+        hinge_objective(X, y, width, C, P),
+        {"m": m, "d": d, "C": C, "width": width} | ({} if P is None else {"l": P.shape[1]}),
+    )

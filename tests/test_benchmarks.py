@@ -237,7 +237,8 @@ def test_objective_of_the_svm_is_the_textbooks():
 
 
 def test_unkind_problems_have_two_classes():
-    for X, y, width, C in unkind(200).values():
+    for X, y, width, C, P in unkind(200).values():
+        assert P is None or P.shape == (200, 10)
         assert len(X) == len(y)
         assert set(y) == {-1.0, 1.0}
         assert width > 0

@@ -8,9 +8,10 @@ from naive import svm as naive
 from scipy.spatial.distance import cdist
 from sklearn.svm import SVC
 
-from kernelbook import Gaussian, Matern, Polynomials, SVMGBClassifier
+from kernelbook import Gaussian, Linear, Matern, Polynomial, Polynomials, SVMGBClassifier
 from kernelbook.estimators import svmgb
 from kernelbook.estimators._kernel_gram import KernelGram
+from kernelbook.features import feature_range
 from kernelbook.kernels import _profiles
 from kernelbook.solvers import svm_large
 from kernelbook.solvers.smo_lanes import (
@@ -28,6 +29,7 @@ from kernelbook.solvers.smo_lanes import (
 )
 from kernelbook.solvers.svm_dual import solve_svm
 from kernelbook.solvers.svm_large import solve_large
+from kernelbook.solvers.svm_multipliers import _spread, separate
 
 
 def problem(m, l, seed, C=1.0, width=1.5):
@@ -282,6 +284,75 @@ def test_weights_of_a_large_sample_are_copies():
     two = SVMGBClassifier(Gaussian(2.5), gap_tol=1e-9).fit(X[rows], y[rows])
     assert one.certificate_.primal == pytest.approx(two.certificate_.primal, rel=1e-8)
     np.testing.assert_allclose(one.decision_function(X), two.decision_function(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("scheme", ["ovo", "ovr"])
+def test_many_large_classes_agree_with_the_relay(scheme, monkeypatch):
+    """Three classes, one of them small: pairs of every size in one fit."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 3))
+    y = np.digitize(X[:, 0] * X[:, 1] + 0.2 * rng.normal(size=1500), [0.0, 1.0])
+    calls = []
+
+    def spy(*args, **options):
+        calls.append(args[2].size)
+        return solve_large(*args, **options)
+
+    monkeypatch.setattr(svmgb, "solve_large", spy)
+    fast = SVMGBClassifier(Gaussian(1.5), C=3.0, multiclass=scheme).fit(X, y)
+    pairs = [(y == a) | (y == b) for a, b in ((0, 1), (0, 2), (1, 2))]
+    large = [n for n in map(np.count_nonzero, pairs) if n > 1000]
+    assert calls == (large if scheme == "ovo" else [1500] * 3)
+    assert fast.certificate_.kkt <= 1e-3
+    monkeypatch.setattr(svmgb, "solve_large", lambda *args, **options: None)
+    slow = SVMGBClassifier(Gaussian(1.5), C=3.0, multiclass=scheme).fit(X, y)
+    for one, other in zip(fast.certificate_.parts, slow.certificate_.parts, strict=True):
+        assert one.primal == pytest.approx(other.primal, rel=1e-4)
+        assert one.dual <= other.primal * (1 + 1e-12)
+        assert one.primal >= other.dual * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(2)])
+def test_the_proof_needs_no_strictly_definite_kernel(kernel, monkeypatch):
+    """β is not unique, f is; what `predict` computes is what the certificate is about."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1100, 5))
+    y = X[:, 0] + 0.5 * rng.normal(size=1100) > 0.2
+    fast = SVMGBClassifier(kernel, gap_tol=1e-8).fit(X, y)
+    monkeypatch.setattr(svmgb, "solve_large", lambda *args, **options: None)
+    slow = SVMGBClassifier(kernel, gap_tol=1e-8).fit(X, y)
+    assert not kernel.strictly_pd
+    assert fast.n_iter_ != slow.n_iter_
+    np.testing.assert_allclose(fast.decision_function(X), slow.decision_function(X), atol=1e-3)
+    assert fast.certificate_.primal == pytest.approx(slow.certificate_.primal, rel=1e-7)
+    far = SVMGBClassifier(kernel).fit(X + 100.0, y)  # the relay moves the origin there
+    assert far.certificate_.kkt <= 1e-3
+
+
+def test_features_that_separate_need_no_kernel_matrix(monkeypatch):
+    """T3 before anything of size m² is computed: β = 0, certified."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1100, 3))
+    y = X @ [1.0, -1.0, 0.5] > 0.2
+    monkeypatch.setattr(Gaussian, "__call__", lambda *args: pytest.fail("a Gram matrix"))
+    monkeypatch.setattr(svmgb, "solve_large", lambda *args, **options: pytest.fail("a search"))
+    model = SVMGBClassifier(Gaussian(1.0), Polynomials(1)).fit(X, y)
+    assert model.support_.size == 0
+    assert model.certificate_.primal == 0.0
+    assert np.all(model.predict(X) == y)
+
+
+def test_separation_is_refused_by_a_part_or_proved_by_all():
+    rng = np.random.default_rng(0)
+    Q = feature_range(np.column_stack([np.ones(3000), rng.normal(size=(3000, 3))])).Q
+    w, y = np.ones(3000), np.where(Q @ [1.0, 2.0, -1.0, 0.5] > 0, 1.0, -1.0)
+    nu = separate(Q, y, w)
+    assert np.min(y * (Q @ nu)) >= 1 - 1e-12
+    one = np.argmax(np.abs(Q @ [1.0, 2.0, -1.0, 0.5]))
+    assert one not in _spread(3000, 4)
+    y[one] *= -1  # a single sample that the part does not contain
+    assert separate(Q, y, w) is None
+    assert separate(Q, rng.choice([-1.0, 1.0], size=3000), w) is None
 
 
 @pytest.mark.parametrize(("l", "C"), [(1, 100.0), (4, 1.0)])

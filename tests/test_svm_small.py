@@ -305,6 +305,24 @@ def test_certificates_of_pairs_are_those_of_what_predict_computes(digits):
         assert proof.kkt == pytest.approx(true, abs=1e-11)
 
 
+def test_a_given_matrix_takes_the_same_road(digits, monkeypatch):
+    """Precomputed, with features beside it; tested for convexity, pair by pair."""
+    X, y = digits
+    K, P = Gaussian(40.0)(X), np.column_stack([np.ones(len(X)), X[:, [20, 35]] / 16])
+    K.flags.writeable = False
+    fast = SVMGBClassifier("precomputed", C=5.0).fit(K, y, P=P)
+    monkeypatch.setattr(svmgb, "solve_small", lambda *args, **options: None)
+    slow = SVMGBClassifier("precomputed", C=5.0).fit(K, y, P=P)
+    assert fast.certificate_.kkt < 1e-8
+    F = [m.decision_function(K, P=P) for m in (fast, slow)]
+    np.testing.assert_allclose(*F, atol=1e-6)
+    bad = K.copy()
+    same = np.flatnonzero(y == 3)[:2]
+    bad[same[0], same[1]] = bad[same[1], same[0]] = -5.0
+    with pytest.raises(ValueError, match="not convex"):
+        SVMGBClassifier("precomputed").fit(bad, y, P=P)
+
+
 def test_huge_prices_are_certified_by_predict_itself(digits):
     """Σ|β| times rounding is no longer invisible: nothing is taken over from the Gram matrix."""
     X, y = digits
@@ -312,10 +330,7 @@ def test_huge_prices_are_certified_by_predict_itself(digits):
     seen = []
     model = SVMGBClassifier(Linear(), C=1e3)
     certify = model._certify
-    model._certify = lambda *args, **options: (
-        seen.append(options["alike"]),
-        certify(*args, **options),
-    )
+    model._certify = lambda *args: (seen.append(args[-1]), certify(*args))
     model.fit(1e3 * X[few], y[few])
     assert seen == [False]
 

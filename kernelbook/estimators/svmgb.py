@@ -35,7 +35,8 @@ from kernelbook.estimators._svm_checks import (
 )
 from kernelbook.features import check_order
 from kernelbook.solvers.svm_certificate import COARSE_GAP, certify
-from kernelbook.solvers.svm_dual import SMALL, solve_svm
+from kernelbook.solvers.svm_convexity import is_convex
+from kernelbook.solvers.svm_dual import SMALL, solve_apart, solve_svm
 from kernelbook.solvers.svm_large import solve_large
 from kernelbook.solvers.svm_reference import solve_reference
 from kernelbook.solvers.svm_small import solve_small
@@ -191,68 +192,76 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         if not self._precomputed:
             check_order(sample.P, sample.X, self.kernel_)
         C = boxes(self.C, self.class_weight, classes, codes, sample.w)
-        if not self._fit_large(sample, classes, codes, C):
-            self._fit_dense(sample, classes, codes, C)
+        problems = list(binary_problems(codes, classes.size, self.multiclass))
+        solutions = [None] * len(problems)
+        origin, alike, size = None, True, None
+        if self.solver == "smo" and self.max_iter < 0:
+            size = self._fit_large(sample, C, problems, solutions)
+        if None in solutions:
+            origin, alike, size = self._fit_dense(sample, C, problems, solutions)
+        if self.verbose:
+            for i, solution in enumerate(solutions):
+                print(f"problem {i + 1}: {solution.certificate}")
+        self._keep(sample, origin, classes, codes, problems, solutions)
+        alike = alike and self._same_to_rounding(sample, size, solutions)
+        self._certify(sample, C, size, problems, solutions, alike)
         self.classes_ = classes
 
-    def _fit_large(self, sample, classes, codes, C):
-        """One large problem with a kernel known to be definite: whether the fast solver did it."""
-        applies = (
-            classes.size == 2
-            and codes.size > SMALL
-            and self.solver == "smo"
-            and self.max_iter < 0
-            and self._kind() == "pd"
-            and self.kernel_.strictly_pd
-            and not sparse.issparse(sample.X)
-        )
-        if not applies:
-            return False
-        problems = list(binary_problems(codes, classes.size, self.multiclass))
-        source = KernelGram(self.kernel_, sample.X)
-        options = {"tol": self.tol, "gap_tol": self.gap_tol, "verbose": self.verbose}
-        solution = solve_large(source, sample.P, problems[0][1], C, **options)
-        if solution is None:
-            return False
-        self._keep(sample, None, classes, codes, problems, [solution])
-        size = float(source.diagonal.max())
-        self._certify(sample, C, size, problems, [solution], solution.h[:, None])
-        return True
+    def _fit_large(self, sample, C, problems, solutions):
+        """Large problems with a kernel known to be definite, as far as the fast solvers do them.
 
-    def _fit_dense(self, sample, classes, codes, C):
+        Returns the largest |Φ_ij|.
+        """
+        large = [i for i, (rows, _) in enumerate(problems) if rows.size > SMALL]
+        if not large or self._kind() != "pd" or sparse.issparse(sample.X):
+            return None
+        if far_origin(self.kernel_, sample.X, sample.P) is not None:
+            return None
+        options = {"tol": self.tol, "gap_tol": self.gap_tol}
+        size = self.kernel_.diag(sample.X).max()
+        for i in large:
+            rows, sign = problems[i]
+            everyone = rows.size == len(sample.X)
+            source = KernelGram(self.kernel_, sample.X if everyone else sample.X[rows])
+            part = sample.P[rows], sign, C[rows]
+            solutions[i] = solve_apart(*part, size)
+            if solutions[i] is None:
+                solutions[i] = solve_large(source, *part, verbose=self.verbose, **options)
+        return size
+
+    def _fit_dense(self, sample, C, problems, solutions):
+        """The others, on one Gram matrix.
+
+        Returns the origin of a linear kernel, whether all Φβ are those of Φ itself, the largest
+        |Φ_ij|.
+        """
         gram, origin, tilt = self._centred_gram(sample)
-        problems = list(binary_problems(codes, classes.size, self.multiclass))
         size = _largest(gram, self._kind())
-        small = tilt is None and self._kind() == "pd"
-        solutions = (
-            self._fit_small(gram, sample.P, C, problems) if small else [None] * len(problems)
-        )
-        alike = None not in solutions and self._same_to_rounding(sample, size, solutions)
+        if self.solver == "smo" and self.max_iter < 0 and tilt is None:
+            self._fit_small(gram, sample.P, C, problems, solutions)
+        alike = self._kind() == "pd" and None not in solutions
         for i, (rows, sign) in enumerate(problems):
             if solutions[i] is None:
                 # A pair has a copy of its own; one-vs-rest needs the matrix again.
-                own = rows.size < codes.size or (classes.size == 2 and not self._precomputed)
+                own = rows.size < len(gram) or (len(problems) == 1 and not self._precomputed)
                 g = None if tilt is None else tilt[rows]
                 solutions[i] = self._solve(gram, sample.P, C, rows, sign, g, own)
-            if self.verbose:
-                print(f"problem {i + 1}: {solutions[i].certificate}")
-        del gram
-        self._keep(sample, origin, classes, codes, problems, solutions)
-        self._certify(sample, C, size, problems, solutions, alike=alike)
+        return origin, alike, size
 
-    def _fit_small(self, gram, P, C, problems):
-        """A solution of each small problem, or None where it takes more than one attempt."""
-        solutions = [None] * len(problems)
-        if self.solver != "smo" or self.max_iter >= 0:
-            return solutions
+    def _fit_small(self, gram, P, C, problems, solutions):
+        """Small problems, as far as one attempt does them; several threads share the matrix."""
         options = {"tol": self.tol, "gap_tol": self.gap_tol}
 
         def attempt(i):
             rows, sign = problems[i]
-            solutions[i] = solve_small(gram, rows, P[rows], sign, C[rows], **options)
+            part = P[rows], sign, C[rows]
+            if self._kind() == "pd":
+                solutions[i] = solve_small(gram, rows, *part, **options)
+            elif is_convex(block := gram[np.ix_(rows, rows)], part[0]):
+                solutions[i] = solve_small(block, np.arange(rows.size), *part, **options)
 
-        parallel_for(attempt, [i for i, (rows, _) in enumerate(problems) if rows.size <= SMALL])
-        return solutions
+        small = [i for i, (rows, _) in enumerate(problems) if rows.size <= SMALL]
+        parallel_for(attempt, [i for i in small if solutions[i] is None and self._kind() != "cpd"])
 
     def _centred_gram(self, sample):
         """The Gram matrix, and of a linear kernel far from the origin, where it was put, and g."""
@@ -298,17 +307,19 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         """Whether Φβ of the Gram matrix, and that of `predict`, differ too little to matter.
 
         Entries of the two are the same numbers, each rounded on its own way (`kernelbook._gram`
-        says how far).  With two classes we do not rely on it: asking `predict` costs little.
+        says how far).  With two classes we do not rely on it: `solve_large` has asked, and of a
+        small sample asking costs little.
         """
+        if len(solutions) == 1:
+            return solutions[0].beta.size > SMALL
         entry = 32 * (2 * sample.X.shape[1] + 8) * np.finfo(float).eps * size
         worst = max(np.abs(s.beta).sum() for s in solutions)
-        return len(solutions) > 1 and entry * worst <= 1e-3 * self.tol
+        return entry * worst <= 1e-3 * self.tol
 
-    def _certify(self, sample, C, size, problems, solutions, H=None, alike=False):
+    def _certify(self, sample, C, size, problems, solutions, alike):
         """The certificate of f as `predict` computes it; the solver's is that of its own Φβ.
 
-        H is what `predict` computes, where the solver has found out already; `alike`: the solver's
-        Φβ is as good.
+        `alike`: the solver's Φβ is as good.
         """
         if alike:
             F = [
@@ -317,10 +328,10 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
             ]
             self._prove([s.certificate for s in solutions], F)
             return
-        if H is None and self._precomputed:
+        if self._precomputed:
             support = np.searchsorted(sample.kept, self.support_)
             H = sample.X[:, support] @ self.dual_coef_.T
-        elif H is None:
+        else:
             H = self._kernel_part(sample.X, self.dual_coef_.T)
         proofs, F = [], []
         for h, (rows, sign), s in zip(H.T, problems, solutions, strict=True):

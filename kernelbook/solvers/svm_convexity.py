@@ -19,7 +19,11 @@ solution with βᵀΦβ < 0 (`kernelbook.solvers.svm_certificate`).
 import numpy as np
 from scipy import linalg
 
-__all__ = ["CHECKED", "INDEFINITE", "definiteness", "is_definite", "require_symmetric"]
+from kernelbook.features import feature_range
+
+__all__ = [
+    "CHECKED", "INDEFINITE", "definiteness", "is_convex", "is_definite", "require_symmetric",
+]  # fmt: skip
 
 BLOCK = 256
 CHECKED = 3000
@@ -48,6 +52,11 @@ def definiteness(gram, Q):
     if not _has_factor(_projected(gram, Q), SINGLE * np.sqrt(len(gram))):
         raise ValueError(INDEFINITE)
     return "pd" if is_definite(gram) else "cpd"
+
+
+def is_convex(gram, P):
+    """Whether Φ passes for positive semidefinite; an error where not even MΦM does."""
+    return definiteness(gram, feature_range(P).Q) == "pd"
 
 
 def _projected(gram, Q):

@@ -38,7 +38,15 @@ from kernelbook.solvers.svm_convexity import definiteness
 from kernelbook.solvers.svm_multipliers import choose_multipliers, separate
 from kernelbook.solvers.svm_problem import DualProblem, prepare
 
-__all__ = ["SMALL", "SVMSolution", "bounds_reached", "lengthened", "rounding_floor", "solve_svm"]
+__all__ = [
+    "SMALL",
+    "SVMSolution",
+    "bounds_reached",
+    "lengthened",
+    "rounding_floor",
+    "solve_apart",
+    "solve_svm",
+]
 
 SMALL = 1000
 """Up to this m the solution is always driven to rounding error, whatever `tol`."""
@@ -123,12 +131,9 @@ def solve_svm(
         certificate = certify(h, P, y, C, beta, coef, size)
         return SVMSolution(beta, coef, span.rank, max(1, steps), certificate, h)
 
-    nu = separate(span.Q, y, C)
-    if nu is not None:
-        zero = np.zeros(y.size)
-        apart = as_solution(*lengthened(zero, span.T @ nu, zero, P, y, C, size), 0)
-        if apart.certificate.gap == 0:
-            return apart
+    apart = solve_apart(P, y, C, size, span)
+    if apart is not None:
+        return apart
 
     problem = prepare(gram, span.Q, y, C, kind=kind, overwrite=overwrite)
     best, idle, last_resort = None, 0, False
@@ -171,6 +176,21 @@ def solve_svm(
         if last_resort and idle >= PATIENCE:
             break
     return best
+
+
+def solve_apart(P, y, C, size, span=None):
+    """The solution β = 0 where the features alone separate the sample (T3), otherwise None.
+
+    The kernel is not asked, only how large it is: `size` is its largest entry.
+    """
+    span = feature_range(P) if span is None else span
+    nu = separate(span.Q, y, C)
+    if nu is None:
+        return None
+    zero = np.zeros(y.size)
+    beta, coef, h = lengthened(zero, span.T @ nu, zero, P, y, C, size)
+    proof = certify(h, P, y, C, beta, coef, size)
+    return SVMSolution(beta, coef, span.rank, 1, proof, h) if proof.gap == 0 else None
 
 
 def _rank(solution, tol):

@@ -203,15 +203,17 @@ def _start(gram, Q, y, C):
 
 
 def _add_penalty(K, A):
-    """K += AAᵀ, in single precision, a tile at a time."""
-    A = A.astype(np.float32)
+    """K += AAᵀ, in single precision, a panel of rows at a time, with nothing in between."""
     m, panels = len(A), range(0, len(A), 256)
+    whole = np.zeros((K.shape[1], A.shape[1]), dtype=np.float32, order="F")
+    whole[:m] = A
 
     def add(p):
         rows = slice(panels[p], panels[p] + 256)
-        for j in range(0, m, 512):
-            cols = slice(j, min(m, j + 512))
-            K[rows, cols] += A[rows] @ A[cols].T
+        # Transposed, the panel is in the order that BLAS can overwrite.
+        linalg.blas.sgemm(
+            1.0, whole, whole[:m][rows], beta=1.0, c=K[rows].T, trans_b=True, overwrite_c=True
+        )
 
     parallel_for(add, len(panels))
 
