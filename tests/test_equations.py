@@ -125,3 +125,24 @@ def test_every_erratum_has_its_section_with_a_cell():
         titles = [t for t in sections if t == erratum.where or t.startswith(erratum.where + ":")]
         assert len(titles) == 1, erratum.where
         assert sections[titles[0]] > 0, erratum.where
+
+
+CITED = {"duality-slater": "theorem 28.2"}
+"""Statements that the book does not prove, and the words with which it says who does."""
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "book").glob("*/*.ipynb")), ids=lambda p: p.stem)
+def test_every_statement_has_its_proof(path):
+    cells = json.loads(path.read_text())["cells"]
+    text = "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+    blocks = re.split(
+        r"^`{3,}\{prf:(theorem|lemma|proposition|corollary|proof)\}", text, flags=re.M
+    )
+    kinds, bodies = blocks[1::2], blocks[2::2]
+    for kind, body, following in zip(kinds, bodies, [*kinds, None][1:], strict=True):
+        if kind != "proof":
+            label = re.search(r"^:label: (\S+)$", body, re.MULTILINE).group(1)
+            if label in CITED:
+                assert CITED[label] in body, label
+            else:
+                assert following == "proof", label
