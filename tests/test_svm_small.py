@@ -16,10 +16,11 @@ from svm_samples import problem
 from kernelbook import Gaussian, Linear, Polynomials, SVMGBClassifier
 from kernelbook.estimators import svmgb
 from kernelbook.features import feature_range
-from kernelbook.solvers import face, face_small
+from kernelbook.solvers import face, face_small, svm_dual
 from kernelbook.solvers.smo import move_pair
 from kernelbook.solvers.svm_certificate import _residual, _settled, _terms, repair, violation
 from kernelbook.solvers.svm_dual import solve_svm
+from kernelbook.solvers.svm_problem import prepare
 from kernelbook.solvers.svm_small import START, _by_pairs, _in_the_box, _span, solve_small
 
 
@@ -306,14 +307,15 @@ def test_certificates_of_pairs_are_those_of_what_predict_computes(digits):
 
 
 def test_a_given_matrix_takes_the_same_road(digits, monkeypatch):
-    """Precomputed, with features beside it; tested for convexity, pair by pair."""
+    """Precomputed, with a bias; tested for convexity, pair by pair."""
     X, y = digits
-    K, P = Gaussian(40.0)(X), np.column_stack([np.ones(len(X)), X[:, [20, 35]] / 16])
+    K, P = Gaussian(40.0)(X), np.full((len(X), 1), 2.0)
     K.flags.writeable = False
     fast = SVMGBClassifier("precomputed", C=5.0).fit(K, y, P=P)
     monkeypatch.setattr(svmgb, "solve_small", lambda *args, **options: None)
     slow = SVMGBClassifier("precomputed", C=5.0).fit(K, y, P=P)
     assert fast.certificate_.kkt < 1e-8
+    np.testing.assert_allclose(fast.coef_, slow.coef_, atol=1e-8)
     F = [m.decision_function(K, P=P) for m in (fast, slow)]
     np.testing.assert_allclose(*F, atol=1e-6)
     bad = K.copy()
@@ -321,6 +323,23 @@ def test_a_given_matrix_takes_the_same_road(digits, monkeypatch):
     bad[same[0], same[1]] = bad[same[1], same[0]] = -5.0
     with pytest.raises(ValueError, match="not convex"):
         SVMGBClassifier("precomputed").fit(bad, y, P=P)
+
+
+def test_what_was_tried_in_vain_is_not_tried_again():
+    """A tiny problem whose features nearly separate goes straight to interior points."""
+    K, P, y, C = problem(90, 8, 3, C=1e-3)
+    first = [next(svm_dual._candidates(*args)) for args in candidates(K, P, y, C)]
+    assert [method for *_, method in first] == ["SMO+Newton", "interior"]
+    one, other = solve_svm(K, P, y, C), solve_svm(K, P, y, C, tried=True)
+    assert other.certificate.kkt < 1e-8
+    assert one.certificate.primal == pytest.approx(other.certificate.primal, rel=1e-9)
+    np.testing.assert_allclose(one.h + P @ one.coef, other.h + P @ other.coef, atol=1e-6)
+
+
+def candidates(K, P, y, C):
+    span = feature_range(P)
+    problem = prepare(K, span.Q, y, C, kind="pd", overwrite=False)
+    return [(problem, P, span, -1, tried) for tried in (False, True)]
 
 
 def test_huge_prices_are_certified_by_predict_itself(digits):

@@ -180,7 +180,7 @@ def test_smo_and_multipliers_get_there_alone(l, constant, monkeypatch):
 
 @pytest.mark.parametrize("C", [1e-4, 1.0, 1e6])
 def test_interior_points_get_there_without_smo(C, monkeypatch):
-    def candidates(problem, P, span, max_iter):
+    def candidates(problem, P, span, max_iter, tried):
         return svm_dual._interior(problem, svm_dual.orthonormal_basis(span, problem.Q), 0, 10_000)
 
     monkeypatch.setattr(svm_dual, "_candidates", candidates)

@@ -237,7 +237,10 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         """
         gram, origin, tilt = self._centred_gram(sample)
         size = _largest(gram, self._kind())
-        if self.solver == "smo" and self.max_iter < 0 and tilt is None:
+        tried = (
+            self.solver == "smo" and self.max_iter < 0 and tilt is None and self._kind() != "cpd"
+        )
+        if tried:
             self._fit_small(gram, sample.P, C, problems, solutions)
         alike = self._kind() == "pd" and None not in solutions
         for i, (rows, sign) in enumerate(problems):
@@ -245,7 +248,7 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
                 # A pair has a copy of its own; one-vs-rest needs the matrix again.
                 own = rows.size < len(gram) or (len(problems) == 1 and not self._precomputed)
                 g = None if tilt is None else tilt[rows]
-                solutions[i] = self._solve(gram, sample.P, C, rows, sign, g, own)
+                solutions[i] = self._solve(gram, sample.P, C, rows, sign, g, own, tried)
         return origin, alike, size
 
     def _fit_small(self, gram, P, C, problems, solutions):
@@ -261,7 +264,7 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
                 solutions[i] = solve_small(block, np.arange(rows.size), *part, **options)
 
         small = [i for i, (rows, _) in enumerate(problems) if rows.size <= SMALL]
-        parallel_for(attempt, [i for i in small if solutions[i] is None and self._kind() != "cpd"])
+        parallel_for(attempt, [i for i in small if solutions[i] is None])
 
     def _centred_gram(self, sample):
         """The Gram matrix, and of a linear kernel far from the origin, where it was put, and g."""
@@ -271,14 +274,15 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         near = sample.X - origin
         return self._gram(near), origin, self.kernel_(near, origin[None])[:, 0]
 
-    def _solve(self, gram, P, C, rows, sign, tilt, own):
+    def _solve(self, gram, P, C, rows, sign, tilt, own, tried):
         part = gram if rows.size == len(gram) else gram[np.ix_(rows, rows)]
         problem = (part, P[rows], sign, C[rows])
         options = {"tilt": tilt, "max_iter": self.max_iter, "verbose": self.verbose}
         options["kind"] = self._kind()
         if self.solver == "cvxopt":
             return solve_reference(*problem, **options)
-        return solve_svm(*problem, tol=self.tol, gap_tol=self.gap_tol, overwrite=own, **options)
+        options |= {"tol": self.tol, "gap_tol": self.gap_tol, "tried": tried, "overwrite": own}
+        return solve_svm(*problem, **options)
 
     def _kind(self):
         """What the solver may assume of the Gram matrix."""

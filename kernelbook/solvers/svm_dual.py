@@ -90,6 +90,7 @@ def solve_svm(
     max_iter=-1,
     kind="pd",
     tilt=None,
+    tried=False,
     overwrite=False,
     verbose=0,
 ):
@@ -112,6 +113,9 @@ def solve_svm(
         g, where the kernel is Φ = gram + g1ᵀ + 1gᵀ and the constant is in the span of the
         features: Φβ is then gram·β + (gᵀβ)1.  Points far from the origin have a linear kernel of
         this form, whose entries would be all rounding error; see `estimators._centring`.
+    tried : bool
+        Whether `svm_small`, which is the first two methods, has been tried in vain: then a tiny
+        problem goes on to interior points, and comes back to them only if these fail.
     overwrite : bool
         Allow `gram` to be destroyed; saves a copy when there are several features.
 
@@ -137,7 +141,7 @@ def solve_svm(
 
     problem = prepare(gram, span.Q, y, C, kind=kind, overwrite=overwrite)
     best, idle, last_resort = None, 0, False
-    for b, nu, basis, steps, method in _candidates(problem, P, span, max_iter):
+    for b, nu, basis, steps, method in _candidates(problem, P, span, max_iter, tried):
         h, free = problem.kernel_part(b), np.zeros(y.size)
         if problem.shift is not None:
             free -= problem.Q @ (problem.shift.T @ b)
@@ -226,7 +230,7 @@ def rounding_floor(scale, b):
     return EXACT + 64 * np.finfo(float).eps * scale * np.abs(b).sum()
 
 
-def _candidates(problem: DualProblem, P, span, max_iter):
+def _candidates(problem: DualProblem, P, span, max_iter, tried=False):
     """Better and better (b, ν, basis of ν, steps, method), until there is nothing left to try."""
     m = problem.y.size
     args = (problem.K, problem.Q, problem.y, problem.lo, problem.hi)
@@ -235,6 +239,9 @@ def _candidates(problem: DualProblem, P, span, max_iter):
     modest = max(SMALL + 500, int(0.44 * m))  # a factor of a fifth of the Gram matrix
     b, nu, steps = np.zeros(m), np.zeros(problem.Q.shape[1]), 0
     eps, cap, interior = 0.1, 20 * m, m <= INTERIOR
+    if tried and m <= TINY:
+        interior = False
+        yield from _last_resorts(problem, P, span, basis, steps, budget)
 
     while eps > 1e-9 and steps < budget:
         levels = (1.0, 0.3, eps) if steps == 0 and problem.rho > 0 else (eps,)
@@ -251,13 +258,17 @@ def _candidates(problem: DualProblem, P, span, max_iter):
         yield b, nu, basis, steps, "SMO+Newton"
         if interior and steps < budget and (not reached or eps <= (0.1 if m <= TINY else 1e-3)):
             interior = False
-            yield from _interior(problem, basis, steps, budget)
-            if m <= SMALL:
-                yield from _anchored(problem, P, span, steps, budget)
+            yield from _last_resorts(problem, P, span, basis, steps, budget)
         if reached:
             eps /= 10
         else:
             cap *= 4
+
+
+def _last_resorts(problem, P, span, basis, steps, budget):
+    yield from _interior(problem, basis, steps, budget)
+    if problem.y.size <= SMALL:
+        yield from _anchored(problem, P, span, steps, budget)
 
 
 def _interior(problem, basis, steps, budget):
