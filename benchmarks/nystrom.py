@@ -21,8 +21,13 @@ D = 50
 REG = 1e-6
 HELD_OUT = 5000
 SIZES = (
-    [(20_000, 300, "constant"), (20_000, 1000, "constant"), (20_000, 300, "coordinates")],
-    [(200_000, 300, "constant"), (200_000, 1000, "constant"), (200_000, 300, "coordinates")],
+    [(20_000, 300, "constant"), (20_000, 300, "coordinates")],
+    [
+        (20_000, 1000, "constant"),
+        (200_000, 300, "constant"),
+        (200_000, 1000, "constant"),
+        (200_000, 300, "coordinates"),
+    ],
 )
 
 

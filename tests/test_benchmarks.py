@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import types
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -113,6 +114,14 @@ def test_processes_of_a_fresh_interpreter_are_counted(tmp_path):
     assert row.cpu_seconds > 0
     with pytest.raises(subprocess.CalledProcessError):
         first_call.run("1 / 0", tmp_path)
+    facts = {}
+    first_call.run("import time", tmp_path, "time.sleep(0.05)", facts)
+    assert facts["fit_seconds"][0] >= 0.05 > facts["fit_cpu_seconds"][0]
+    told = [
+        replace(row, facts=json.dumps({"fit_seconds": [9, s], "fit_cpu_seconds": [9, s]}))
+        for s in (0.4, 1.5)
+    ]
+    assert ["NOT" in text for text in first_call.summary([row, *told])] == [False, True]
 
 
 def test_slopes_are_those_of_powers():
