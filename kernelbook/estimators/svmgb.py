@@ -126,7 +126,8 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
     n_iter_ : (problems,) array
     certificate_ : Certificate
         Of f as `predict` computes it, with its rounding errors.  With several problems, one in
-        `parts` for each, and their sum.
+        `parts` for each, and their sum; Φβ is then taken from the Gram matrix where its entries,
+        rounded on another way, can move f by no more than tol/1000.
 
     Examples
     --------

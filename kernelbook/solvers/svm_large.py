@@ -18,6 +18,10 @@ the time, and what it gets wrong, 3·10⁻⁸ of an entry, matters only at the v
    good enough the search goes on from the *exact* gradient: iterative refinement (Wilkinson).
    Errors of single precision then act on what is still to be done only, and vanish with it.
 
+What the proof needs of K: that it is positive semidefinite.  With a linear kernel β is not unique,
+but h = Kβ is, and the certificate is about f.  What the search needs: the constant in the span of
+the features, so that pairs of coordinates can keep 1ᵀβ = 0, and numbers of ordinary size.
+
 `solve_large` returns None where it does not apply or does not get there; then `svm_dual.solve_svm`
 has to do it, whose relay of methods takes longer, and hardly ever fails.
 """
