@@ -1,6 +1,7 @@
 """IncrementalSVMClassifier: the growing factor, the rules, the ends of the path, its errors."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, make_moons
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -351,3 +352,25 @@ def test_a_warm_start_that_fails_is_not_believed(monkeypatch):
         best = quadratic_program(x, np.ones((40, 1)), y.astype(float), np.ones(40))[-1]
         assert abs(found.certificate.primal / best - 1) < 1e-6
         assert found.certificate.relative_gap < 1e-9
+
+
+@pytest.mark.parametrize("select", ["most_misclassified", "random"])
+def test_a_space_that_is_exhausted_is_no_reason_to_warn(select):
+    """By the reproducing property nothing that samples could see is lost: no jargon for a start."""
+    X, y = make_moons(200, noise=0.2, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = IncrementalSVMClassifier(select=select, random_state=0).fit(X, y)
+    assert model.refused_.size
+    full = PrimalSVMClassifier().fit(X, y)
+    assert model.path_[-1].objective == pytest.approx(full.certificate_.primal, rel=1e-5)
+    assert np.mean(model.predict(X) == full.predict(X)) == 1.0
+
+
+def test_functions_left_out_that_samples_can_see_are_announced_in_plain_words():
+    X = np.linspace(0, 1, 60)[:, None]
+    y = np.sin(9 * X[:, 0]) > 0
+    with pytest.warns(UserWarning, match="left out: up to rounding") as seen:
+        IncrementalSVMClassifier(GaussianBasis(widths=1.0), max_basis=40).fit(X, y)
+    assert "x̂" not in str(seen[0].message)
+    assert "Use fewer or narrower functions" in str(seen[0].message)

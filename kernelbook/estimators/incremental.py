@@ -97,9 +97,10 @@ class IncrementalSVMClassifier(BasisClassifier):
         None considers all.
     train_on : {"all", "centers"}
         "centers" is the competitor of C 4.2, which adds samples instead of functions: the k-th
-        classifier sees the labels of the k samples at which its functions are centred, and of no
-        others.  It needs a basis with one function at every sample.  Its objectives are sums
-        over more and more samples, not comparable with one another.
+        classifier is trained on the k samples at which its functions are centred, and on no
+        others.  (The choice of the next one reads all labels, unless select="random".)  It needs
+        a basis with one function at every sample.  Its objectives are sums over more and more
+        samples, not comparable with one another.
     tol : float
         The largest duality gap, relative to the objective, that passes without a warning.  Steps
         usually reach 1e-11.
@@ -271,12 +272,16 @@ class IncrementalSVMClassifier(BasisClassifier):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        visible = growth.path.visible()
+        n = growth.truth.size
+        visible = growth.path.visible(self.basis_.represent(np.zeros((n, 1))) is not None)
         if visible > VISIBLE:
             warnings.warn(
-                f"{self.refused_.size} basis functions were refused as dependent, but at the "
-                f"samples they are not small ({visible:.1e} of x̂): the classifier depends on rtol. "
-                "Use fewer or narrower functions, or samples that enter by inner products.",
+                f"{self.refused_.size} basis functions were left out: up to rounding, or to rtol, "
+                "they are combinations of those in use.  Yet at the samples they differ from "
+                f"these combinations, by {visible:.1e} of what the functions in use are there: so "
+                "the classifier, which is the best one over the functions in use, would be "
+                "another if one of them were let in.  Use fewer or narrower functions, or "
+                "reading='inner_product' if the basis has it.",
                 UserWarning,
                 stacklevel=3,
             )

@@ -168,10 +168,11 @@ class PrimalSVMClassifier(BasisClassifier):
         visible = self.orthonormal_.visible(B)
         if visible > VISIBLE:
             warnings.warn(
-                f"{self.orthonormal_.remainder.size} basis functions were dropped as dependent, "
-                f"but at the samples they are not small ({visible:.1e} of x̂): the classifier "
-                "depends on rtol and on the orthonormalization. Use fewer or narrower functions, "
-                "or samples that enter by inner products.",
+                f"{self.orthonormal_.remainder.size} basis functions were dropped as dependent: up "
+                "to rtol they are combinations of the others.  Yet at the samples they differ "
+                f"from these combinations, by {visible:.1e} of what the others are there: so the "
+                "classifier depends on rtol and on the orthonormalization.  Use fewer or narrower "
+                "functions, or reading='inner_product' if the basis has it.",
                 UserWarning,
                 stacklevel=4,
             )

@@ -94,11 +94,19 @@ class GrowingFactor:
 
     def distance(self, j):
         """The squared distance of function j from the span; 0 if it must be refused."""
-        k = len(self.chosen)
-        along = self._L[j, :k]
+        along = self._L[j, : len(self.chosen)]
         d = self.squares[j] - along @ along
-        hidden = max(self._rtol, 8 * (k + 1) * EPS) * self.squares[j]
-        return float(d) if d > hidden else 0.0
+        return float(d) if d > self.blind() * self.squares[j] else 0.0
+
+    def farthest(self):
+        """The largest distance of a function from the span; at least what would be refused."""
+        along = self._L[:, : len(self.chosen)]
+        d = self.squares - np.einsum("ij,ij->i", along, along)
+        return float(np.sqrt(np.max(np.maximum(d, self.blind() * self.squares))))
+
+    def blind(self):
+        """A squared distance, in units of the squared norm, below which a function is refused."""
+        return max(self._rtol, 8 * (len(self.chosen) + 1) * EPS)
 
     def _evaluations(self, j):
         b = self._B[:, [j]]
@@ -127,10 +135,16 @@ class GrowingFactor:
         return linalg.solve_triangular(L, np.eye(k), lower=True, trans="T")
 
     def remainder(self, j):
-        """What is left of a refused function at the samples, normalized as if it were kept."""
+        """What is left of a refused function at the samples, normalized as if it were kept.
+
+        Its distance from the span is known to be at most what is hidden; below, it is noise, and
+        to divide by that would make any remainder look large.
+        """
         k = len(self.chosen)
         left = self._evaluations(j) - self.X @ self._L[j, :k]
-        size = max(self.squares[j] - self._L[j, :k] @ self._L[j, :k], self._rtol * self.squares[j])
+        size = max(
+            self.squares[j] - self._L[j, :k] @ self._L[j, :k], self.blind() * self.squares[j]
+        )
         return left / np.sqrt(size) if size > 0 else left
 
 

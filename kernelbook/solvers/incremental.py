@@ -19,9 +19,9 @@ again from where the solution stood (`GrowingHinge`).  Three rules choose.
 With several binary problems the functions are shared: margins are the least over the problems,
 objectives and bounds are summed.
 
-**The competitor** of C 4.2 adds samples: the k-th classifier knows only the k samples at which its
-functions are centred, and no other label.  In coordinates it differs in one thing: the loss is
-summed over those samples.
+**The competitor** of C 4.2 adds samples: the k-th classifier is trained on the k samples at which
+its functions are centred, and on no others; only the rule that chooses the next one may read all
+labels.  In coordinates it differs in one thing: the loss is summed over those samples.
 
 References
 ----------
@@ -63,7 +63,7 @@ class IncrementalPath:
         See `GrowingFactor`.
     rng : numpy.random.Generator
     only_centers : bool
-        The competitor: function j is centred at sample j, and only such samples have labels.
+        The competitor: function j is centred at sample j, and only such samples are trained on.
 
     Attributes
     ----------
@@ -212,11 +212,18 @@ class IncrementalPath:
         pairs = zip(self.solutions, self.problems, strict=True)
         return sum(0.5 * (x[rows] @ s.beta) ** 2 for s, (rows, _, _) in pairs)
 
-    def visible(self):
-        """How large the refused functions are at the samples, relative to x̂: see `orthonormal`."""
+    def visible(self, all_samples=False):
+        """How large the refused functions are at the samples, relative to x̂: see `orthonormal`.
+
+        With `all_samples` every sample x has its translate k_x of a reproducing kernel among the
+        functions.  What is left of a refused one, normalized, is then at x at most the distance of
+        k_x from the span; where that is less than what can be computed, the latter is noise.
+        """
         if not self.refused:
             return 0.0
         X = self.factor.X
         typical = np.sqrt(np.mean(np.einsum("ij,ij->i", X, X)))
         largest = max(np.abs(self.factor.remainder(j)).max() for j in self.refused)
+        if all_samples:
+            largest = min(largest, self.factor.farthest())
         return float(largest / typical) if largest > 0 else 0.0
