@@ -374,3 +374,33 @@ def test_functions_left_out_that_samples_can_see_are_announced_in_plain_words():
         IncrementalSVMClassifier(GaussianBasis(widths=1.0), max_basis=40).fit(X, y)
     assert "x̂" not in str(seen[0].message)
     assert "Use fewer or narrower functions" in str(seen[0].message)
+
+
+def test_long_fits_show_a_bar_with_the_remaining_time(capsys):
+    X, y = make_moons(80, noise=0.2, random_state=0)
+    IncrementalSVMClassifier(max_basis=6, verbose=1).fit(X, y)
+    PrimalSVMClassifier(solver="pegasos", tol=1e-2, verbose=1).fit(X, y)
+    out, err = capsys.readouterr()
+    assert "6/6" in err
+    assert "training error" in err
+    assert "solve: 100%" in err
+    assert "gap" in out
+    IncrementalSVMClassifier(max_basis=6).fit(X, y)
+    PrimalSVMClassifier().fit(X, y)
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("machine", [IncrementalSVMClassifier, PrimalSVMClassifier])
+def test_an_interrupted_fit_leaves_an_unfitted_machine(machine, monkeypatch):
+    X, y = make_moons(80, noise=0.2, random_state=0)
+    model = machine().fit(X, y)
+
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("kernelbook.solvers.growing.by_multipliers", interrupt)
+    monkeypatch.setattr("kernelbook.solvers.primal.dual_coordinate_descent", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    with pytest.raises(NotFittedError, match="not fitted"):
+        model.predict(X)

@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv, train_test_split
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
+from tqdm import tqdm
 
 from kernelbook.certificates import Certificate
 from kernelbook.estimators._multiclass import SCHEMES, binary_problems, class_scores, predicted
@@ -113,6 +114,8 @@ class IncrementalSVMClassifier(BasisClassifier):
     random_state : int, RandomState instance or None
         For random choices, candidates, and the held-out samples and folds; and for the centres
         of a basis that draws them and has no random_state of its own.
+    verbose : int
+        1 shows a bar with the remaining time: so many functions of max_basis, and the errors.
 
     Attributes
     ----------
@@ -165,6 +168,7 @@ class IncrementalSVMClassifier(BasisClassifier):
         multiclass="ovo",
         class_weight=None,
         random_state=None,
+        verbose=0,
     ):
         self.basis = basis
         self.features = features
@@ -182,6 +186,7 @@ class IncrementalSVMClassifier(BasisClassifier):
         self.multiclass = multiclass
         self.class_weight = class_weight
         self.random_state = random_state
+        self.verbose = verbose
 
     # ------------------------------------------------------------------------------ fitting
 
@@ -191,7 +196,9 @@ class IncrementalSVMClassifier(BasisClassifier):
         with self._fresh():
             seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
             growth, folds = self._start(X, y, sample_weight, seed)
-            self.path_ = self._grow(growth, folds)
+            size = growth.path.factor.capacity
+            with tqdm(total=size, unit=" functions", disable=not self.verbose) as bar:
+                self.path_ = self._grow(growth, folds, bar)
             self._keep(growth)
         self._warn(growth)
         warn_if_blurred(blur(self.basis_, growth.path.factor.X, growth.path.solutions))
@@ -233,7 +240,7 @@ class IncrementalSVMClassifier(BasisClassifier):
             splitter.shuffle, splitter.random_state = True, seed
         return splitter.split(X, y)
 
-    def _grow(self, growth, folds):
+    def _grow(self, growth, folds, bar):
         path, least, since = [], np.inf, 0
         while len(path) < self.max_basis and growth.step():
             for fold in folds:
@@ -242,6 +249,8 @@ class IncrementalSVMClassifier(BasisClassifier):
             wrong, total = np.sum([g.validation() for g in held], axis=0)
             error = wrong / total if total > 0 else np.nan
             path.append(growth.record(error))
+            bar.set_postfix_str(f"training error {path[-1].training_error:.3f}", refresh=False)
+            bar.update()
             since = 0 if error < least else since + 1
             least = min(error, least)
             if self.stop is not None and self.patience is not None and since >= self.patience:

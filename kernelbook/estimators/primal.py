@@ -74,7 +74,7 @@ class PrimalSVMClassifier(BasisClassifier):
         For the order in which "dcd" and "pegasos" visit the samples; and for the centres of a
         basis that draws them and has no random_state of its own.
     verbose : int
-        1 prints the objectives now and then.
+        1 shows a bar with the remaining time for each binary problem, and the gap at its end.
 
     Attributes
     ----------

@@ -78,6 +78,10 @@ class GrowingFactor:
         self.chosen = []
 
     @property
+    def capacity(self):
+        return self._X.shape[1]
+
+    @property
     def X(self):
         """X̂, (n, k); a view."""
         return self._X[:, : len(self.chosen)]

@@ -18,6 +18,7 @@ from functools import cache
 import numpy as np
 from scipy import sparse
 from threadpoolctl import ThreadpoolController
+from tqdm import tqdm
 
 from kernelbook.solvers.dcd import dual_coordinate_descent
 from kernelbook.solvers.multipliers import by_multipliers
@@ -61,6 +62,8 @@ def solve_primal(
         Sweeps (dcd), Newton steps, or epochs (pegasos).
     rng : numpy.random.Generator
         For the order in which samples are visited.
+    verbose : int
+        1 shows a bar with the remaining time, and the gap at the end.
 
     Returns
     -------
@@ -71,9 +74,13 @@ def solve_primal(
         problem = PrimalProblem(X, P, y, C, loss == "squared_hinge")
         if y.size <= SMALL and (solution := problem.separated()) is not None:
             return solution
-        monitor = _Monitor(problem, tol, verbose)
-        w, lam, beta, n_iter = _RUN[solver](problem, monitor, max_iter, rng)
-        return monitor.separated or problem.solution(w, lam, beta, n_iter)
+        with _Monitor(problem, tol, verbose) as monitor:
+            w, lam, beta, n_iter = _RUN[solver](problem, monitor, max_iter, rng)
+        solution = monitor.separated or problem.solution(w, lam, beta, n_iter)
+        if verbose:
+            gap = solution.certificate.relative_gap
+            print(f"{solver}: {n_iter} iterations, gap {gap:.1e} of the objective")
+        return solution
 
 
 @cache
@@ -83,18 +90,38 @@ def _blas():
 
 
 class _Monitor:
-    """Watches a solver: the duality gap, and whether the features separate the sample."""
+    """Watches a solver: the duality gap, and whether the features separate the sample.
+
+    The bar shows what part of the decades from the first gap down to `tol` is done.
+    """
 
     def __init__(self, problem, tol, verbose):
-        self.problem, self.tol, self.verbose = problem, tol, verbose
+        self.problem, self.tol, self._aim = problem, tol, tol
+        form = "{l_bar}{bar}| {elapsed}<{remaining}{postfix}"
+        self._bar = tqdm(total=100.0, desc="solve", bar_format=form, disable=not verbose)
+        self._first = None
         self.undecided = problem.y.size > SMALL
         self.separated = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._bar.close()
+
+    def _show(self, gap):
+        ratio = max(gap / self._aim, 1.0) if np.isfinite(gap) else np.inf
+        if self._bar.disable or ratio == np.inf:
+            return
+        self._first = max(self._first or 0.0, ratio, 1.0 + 1e-9)
+        done = 100.0 * (1.0 - np.log(ratio) / np.log(self._first))
+        self._bar.set_postfix_str(f"gap {gap:.1e}", refresh=False)
+        self._bar.update(max(done - self._bar.n, 0.0))
 
     def judge(self, w, lam, beta):
         """The relative gap; asked by `by_multipliers`."""
         gap = self.problem.relative_gap(w, lam, beta)
-        if self.verbose:
-            print(f"relative gap {gap:.2e}")
+        self._show(gap)
         return gap
 
     def enough(self, w, lam, beta, f):
@@ -103,11 +130,12 @@ class _Monitor:
         primal = q.primal(w, f)
         least = self.tol * max(primal, 1e-15 * q.u.sum())
         # The repair costs passes over X̂: not before the unrepaired gap looks promising.
-        if primal - q.dual(beta, w) > 3 * least and not self.undecided:
+        rough = primal - q.dual(beta, w)
+        if rough > 3 * least and not self.undecided:
+            self._show(rough / primal)
             return False
         dual = q.dual(q.feasible(beta))
-        if self.verbose:
-            print(f"primal {q.unit * primal:.10g}, dual {q.unit * dual:.10g}")
+        self._show((primal - dual) / (primal or 1.0))
         if self.undecided:
             # Any feasible β ≠ 0 proves that no λ separates.
             self.undecided = False
