@@ -185,6 +185,8 @@ def test_what_is_not_reached_is_said():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         regressor().fit(X, Y)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        assert regressor(reg=1e-300, max_iter=2).fit(X, Y).certificate_.kkt > 1
 
 
 @pytest.mark.parametrize(
@@ -384,6 +386,33 @@ def test_interrupted_streams_are_usable(ours):
     for chunk in chunks(X, Y)[2:]:
         model.partial_fit(*chunk)
     close(model.predict(Z), regressor().fit(X, Y).predict(Z))
+
+
+def test_chunks_without_weight_may_come_first(ours):
+    nothing = X[:5], Y[:5], np.zeros(5)
+    for bounds in (None, BOUNDS):
+        model = regressor(bounds=bounds).fit_chunks([nothing, (X, Y, W), nothing])
+        close(model.predict(Z), ours.predict(Z))
+        with pytest.raises(ValueError, match=r"weight.* zero"):
+            regressor(bounds=bounds).fit_chunks([nothing, nothing])
+    with pytest.raises(ValueError, match="zero for all of the first chunk"):
+        regressor(bounds=BOUNDS).partial_fit(*nothing)
+
+
+def test_an_interruption_says_what_is_left(monkeypatch):
+    model = regressor(bounds=BOUNDS, tol=1e-3).fit(X, Y)
+    before = model.predict(Z)
+
+    def interrupt(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_grls_fourier, "statistics", interrupt)
+    with pytest.raises(KeyboardInterrupt, match="as it was before this chunk"):
+        model.partial_fit(X, Y)
+    np.testing.assert_array_equal(model.predict(Z), before)
+    with pytest.raises(KeyboardInterrupt, match="has kept nothing"):
+        model.fit(X, Y)
+    assert not [name for name in vars(model) if name.endswith("_")]
 
 
 def _child(model, points, expected):

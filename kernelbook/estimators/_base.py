@@ -74,6 +74,10 @@ class FreeFeatureEstimator(BaseEstimator):
         self._forget()
         try:
             yield
+        except KeyboardInterrupt as interrupt:
+            self._forget()
+            what = interrupt.args or ("fit was interrupted and has kept nothing.",)
+            raise KeyboardInterrupt(*what) from None
         except BaseException:
             self._forget()
             raise

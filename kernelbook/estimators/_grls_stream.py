@@ -92,8 +92,10 @@ class StreamingLearner(FourierLearner):
                 try:
                     for chunk in chunks:
                         given, X, y, w = self._chunk(chunk, reset=start is None)
-                        if start is None:
+                        if start is None and len(X):
                             start, columns = self._start(given, X, y, w, box, known)
+                        if start is None:
+                            continue  # rows of weight zero only
                         part = self._part(start, columns, given, X, y, w)
                         sums, count = part if sums is None else sums + part, count + 1
                         if bar is not None:
@@ -106,7 +108,10 @@ class StreamingLearner(FourierLearner):
                         f"{sums.m} rows; partial_fit can take the others."
                     )
             if start is None:
-                raise ValueError("chunks is empty: a fit needs at least one chunk (X, y).")
+                raise ValueError(
+                    "chunks is empty, or all weights are zero: a fit needs at least one chunk "
+                    "(X, y) with a row of positive weight."
+                )
             self._finish(start, sums, columns)
         self._warned()
         if interrupted:
@@ -125,7 +130,13 @@ class StreamingLearner(FourierLearner):
                 )
             given, rows, y, w = self._chunk((X, y, sample_weight), reset=first)
             if first:
-                start, columns = self._start(given, rows, y, w, self._bounded_box(), classes)
+                box = self._bounded_box()
+                if len(rows) == 0:
+                    raise ValueError(
+                        "sample_weight is zero for all of the first chunk: start with one that "
+                        "has a row of positive weight."
+                    )
+                start, columns = self._start(given, rows, y, w, box, classes)
                 sums = 0
             else:
                 start, sums = self._fourier.frame, self._fourier.statistics
@@ -140,9 +151,13 @@ class StreamingLearner(FourierLearner):
         before = dict(vars(self))
         try:
             yield
-        except BaseException:
+        except BaseException as error:
             vars(self).clear()
             vars(self).update(before)
+            if isinstance(error, KeyboardInterrupt):
+                raise KeyboardInterrupt(
+                    "interrupted: the learner is as it was before this chunk."
+                ) from None
             raise
 
     # ------------------------------------------------------------------------------ a chunk
@@ -206,6 +221,10 @@ class StreamingLearner(FourierLearner):
             if "classes" in missing:
                 labels.append(np.unique(y))
             first = False
+        if not np.all(low <= high) and not first:
+            raise ValueError(
+                "sample_weight is zero for every sample; at least one must be positive."
+            )
         found = np.unique(np.concatenate(labels)) if labels else classes
         return (None if self.bounds is not None or first else (low, high)), found
 

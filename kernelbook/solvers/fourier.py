@@ -161,12 +161,13 @@ class System:
 
         Z, R = conjugate_gradients(self.A, B, enough, steps or _STEPS, counted)
 
-        primal = np.maximum(rest - np.sum(Z * (B + R), axis=1), 0.0)
-        primal = np.maximum(primal, self.reg * np.sum(Z * Z, axis=1))
-        gap = np.sum(R * R, axis=1) / self.reg
-        misfit = np.sqrt(np.maximum(primal - self.reg * np.sum(Z * Z, axis=1), 0.0))
-        kernel_part = self.kernel_error() / self.reg * (misfit + np.sqrt(gap)) / size
-        kkt = np.sqrt(gap) / size + kernel_part
+        with np.errstate(over="ignore"):  # of a reg near zero; an infinite kkt says enough
+            primal = np.maximum(rest - np.sum(Z * (B + R), axis=1), 0.0)
+            primal = np.maximum(primal, self.reg * np.sum(Z * Z, axis=1))
+            gap = np.sum(R * R, axis=1) / self.reg
+            misfit = np.sqrt(np.maximum(primal - self.reg * np.sum(Z * Z, axis=1), 0.0))
+            kernel_part = self.kernel_error() / self.reg * (misfit + np.sqrt(gap)) / size
+            kkt = np.sqrt(gap) / size + kernel_part
         unit = self.frame.y_unit
         with np.errstate(over="ignore"):
             coefficients = to_complex(Z) * self.frame.grid.D * unit[:, None]
