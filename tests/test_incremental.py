@@ -404,3 +404,19 @@ def test_an_interrupted_fit_leaves_an_unfitted_machine(machine, monkeypatch):
         model.fit(X, y)
     with pytest.raises(NotFittedError, match="not fitted"):
         model.predict(X)
+
+
+@pytest.mark.parametrize("gram", [[[1.0, 0.0], [0.0, -1.0]], [[1.0, 2.0], [2.0, 1.0]]])
+def test_a_gram_matrix_that_is_none_is_refused(gram):
+    """Its functions once were left out as if they were dependent, without a word."""
+    X, y = make_moons(40, noise=0.2, random_state=0)
+    basis = FunctionBasis(lambda Z: Z, np.array(gram))
+    with pytest.raises(ValueError, match="not positive semidefinite"):
+        IncrementalSVMClassifier(basis).fit(X, y)
+
+
+def test_a_size_that_is_no_number_is_refused():
+    X, y = make_moons(40, noise=0.2, random_state=0)
+    model = IncrementalSVMClassifier(max_basis=3).fit(X, y)
+    with pytest.raises(ValueError, match="n_basis=True"):
+        model.predict(X, n_basis=True)

@@ -345,7 +345,8 @@ class IncrementalSVMClassifier(BasisClassifier):
     def _size(self, n_basis):
         if n_basis is None:
             return self.n_basis_
-        if not isinstance(n_basis, Integral) or not 1 <= n_basis <= len(self.path_):
+        whole = isinstance(n_basis, Integral) and not isinstance(n_basis, bool)
+        if not whole or not 1 <= n_basis <= len(self.path_):
             raise ValueError(
                 f"n_basis={n_basis!r} must be an integer from 1 to {len(self.path_)}, the sizes "
                 "that were fitted."

@@ -44,6 +44,10 @@ GOOD = 1e-9
 """A larger relative gap makes the solver start again."""
 BOLD = 1e2
 """The first penalty from a warm start."""
+INDEFINITE = (
+    "the Gram matrix of the basis is not positive semidefinite: a combination of the functions has "
+    "a squared norm that is negative, or not finite.  Check the kernel, or `gram` of FunctionBasis."
+)
 
 
 class GrowingFactor:
@@ -73,6 +77,8 @@ class GrowingFactor:
         self._B = sparse.csc_array(B) if sparse.issparse(B) else B
         self._G, self._rtol = G, rtol
         self.squares = np.ones(M) if G is None else np.array(G.diagonal())
+        if not (np.isfinite(self.squares).all() and self.squares.min(initial=0.0) >= 0.0):
+            raise ValueError(INDEFINITE)
         self._X = np.zeros((n, min(capacity, M)))
         self._L = None if G is None else np.zeros((M, self._X.shape[1]))
         self.chosen = []
@@ -125,6 +131,9 @@ class GrowingFactor:
         """Choose function j, x = column(j)."""
         k = len(self.chosen)
         if self._G is not None:
+            # Cauchy and Schwarz; a negative distance would prove as much, but rounding makes those.
+            if not np.all(self._G[:, j] ** 2 <= (1 + 1e-8) * self.squares * self.squares[j]):
+                raise ValueError(INDEFINITE)
             across = self._L[:, :k] @ self._L[j, :k]
             self._L[:, k] = (self._G[:, j] - across) / np.sqrt(self.distance(j))
         self._X[:, k] = x
