@@ -132,7 +132,8 @@ class GrowingFactor:
         k = len(self.chosen)
         if self._G is not None:
             # Cauchy and Schwarz; a negative distance would prove as much, but rounding makes those.
-            if not np.all(self._G[:, j] ** 2 <= (1 + 1e-8) * self.squares * self.squares[j]):
+            norms = np.sqrt(self.squares)
+            if not np.all(np.abs(self._G[:, j]) <= (1 + 1e-8) * norms * norms[j]):
                 raise ValueError(INDEFINITE)
             across = self._L[:, :k] @ self._L[j, :k]
             self._L[:, k] = (self._G[:, j] - across) / np.sqrt(self.distance(j))
