@@ -20,8 +20,9 @@ each case `measure`
 4. computes the objective of every answer by `Case.objective`, which knows nothing of how it was
    found.  A faster side with a worse objective has not won, and its row says so.
 
-BLAS, OpenMP and our own threads are all held to the same number.  Peers that use one thread only
-do so by their own choice; the column of processor seconds tells.
+BLAS, OpenMP and our own threads are all held to the same number, whether their libraries are loaded
+already or on the way.  Peers that use one thread only do so by their own choice; the column of
+processor seconds tells.
 
 `slope` fits the exponent of a cost that grows like a power, and `profiled` says where the time
 of a call goes: what a row that misses its target owes its reader.
@@ -54,6 +55,7 @@ __all__ = [
     "Case",
     "Row",
     "Target",
+    "cores",
     "measure",
     "peak_memory",
     "profiled",
@@ -79,6 +81,9 @@ SAME = 1e-4
 
 Two solvers that stop at the same violation, 10⁻³, differ by about this much either way.
 """
+
+VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""What libraries read, when they are loaded, to know how many threads they may start."""
 
 PATIENCE = 600.0
 """Seconds that a child may take to show its peak."""
@@ -135,8 +140,8 @@ class Row:
     peer_seconds_max: float
     peer_cpu_seconds: float
     peer_peak_mb: float
-    excess: float  # (our objective − theirs) / |theirs|
-    repetitions: int
+    excess: float  # (our objective − theirs) / |theirs|; NaN where there is none
+    repetitions: int  # timed calls of ours
     threads: int  # of BLAS, OpenMP and kernelbook, the same for all sides
     facts: str
 
@@ -149,19 +154,34 @@ class Row:
 # ------------------------------------------------------------------------------------- time
 
 
+def cores():
+    """How many cores this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 @contextmanager
 def threads(count):
-    """Hold BLAS, OpenMP and kernelbook's own threads to `count`."""
-    before = os.environ.get("NUMBA_NUM_THREADS")
-    os.environ["NUMBA_NUM_THREADS"] = str(count)
+    """Hold BLAS, OpenMP and kernelbook's own threads to `count`.
+
+    Limits reach the libraries that are loaded; one that a question or its first call loads later
+    reads the environment, as do processes that are started.
+    """
+    if not 1 <= count <= cores():
+        raise ValueError(
+            f"threads={count!r} must be between 1 and {cores()}, the cores this process may use: "
+            "more would compare how the sides share a core."
+        )
+    before = {name: os.environ.get(name) for name in VARIABLES}
+    os.environ.update(dict.fromkeys(VARIABLES, str(count)))
     try:
         with threadpool_limits(count):
             yield
     finally:
-        if before is None:
-            del os.environ["NUMBA_NUM_THREADS"]
-        else:
-            os.environ["NUMBA_NUM_THREADS"] = before
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def timed(call):
@@ -192,16 +212,15 @@ def measure(question, case, *, quick=False):
     slow = {name for name, t in first.items() if name and t > SLOW[quick]}
     clock = {name: [first[name]] if name in slow else [] for name in sides}
     cpu = {name: [spent[name]] if name in slow else [] for name in sides}
-    wanted = {
-        name: 0 if name in slow else max(1, min(REPETITIONS, int(SECONDS[quick] / max(t, 1e-9))))
-        for name, t in first.items()
-    }
-    for turn in range(REPETITIONS):
+    for _ in range(REPETITIONS):
         for name, call in sides.items():
-            if turn < wanted[name]:
-                _, seconds, processors = timed(call)
-                clock[name].append(seconds)
-                cpu[name].append(processors)
+            # The first call says nothing of the others: it may have compiled something.
+            past = clock[name]
+            if name in slow or (past and sum(past) + past[-1] > SECONDS[quick]):
+                continue
+            _, seconds, processors = timed(call)
+            clock[name].append(seconds)
+            cpu[name].append(processors)
 
     def column(name):
         times = clock[name]
@@ -213,11 +232,22 @@ def measure(question, case, *, quick=False):
         theirs = column(peer) if peer else nothing
         excess = float("nan")
         if peer and case.objective:
-            excess = (value[""] - value[peer]) / max(abs(value[peer]), 1e-300)
+            excess = _excess(value[""], value[peer])
         ours, facts = column(""), json.dumps(case.facts)
         ratio, counts = theirs[0] / ours[0], (len(clock[""]), n_threads())
         rows.append(Row(question, case.name, peer, ratio, *ours, *theirs, excess, *counts, facts))
     return rows
+
+
+def _excess(ours, theirs):
+    """(ours − theirs) / |theirs|; an objective that is no number is worse than any other."""
+    if math.isnan(ours):
+        return math.inf
+    if math.isnan(theirs):
+        return -math.inf
+    if ours == theirs:  # both may be infinite
+        return 0.0
+    return (ours - theirs) / max(abs(theirs), 1e-300)
 
 
 def slope(sizes, costs):
@@ -323,7 +353,7 @@ def provenance(count, quick):
         "quick": quick,
         "threads": count,
         "processor": _processor(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
+        "cores": cores(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "versions": {name: _version(name) for name in PEERS},

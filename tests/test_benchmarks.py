@@ -20,8 +20,10 @@ from threadpoolctl import threadpool_info
 from benchmarks import first_call, grls_dense
 from benchmarks.__main__ import ask, expected, line, main, questions, targets, verdicts, write
 from benchmarks.harness import (
+    REPETITIONS,
     Case,
     Target,
+    cores,
     measure,
     peak_memory,
     profiled,
@@ -265,3 +267,96 @@ def test_a_question_asked_alone_leaves_the_other_rows(tmp_path):
         asked = [row["question"] for row in csv.DictReader(file)]
     assert set(asked) == {"one", "two"}
     assert asked.count("one") == asked.count("two")
+
+
+def test_libraries_that_are_loaded_later_get_the_same_number_of_threads():
+    program = """
+from benchmarks.harness import threads
+from kernelbook._jit import n_threads
+from threadpoolctl import threadpool_info
+with threads(1):
+    import scipy.linalg, sklearn.svm, sklearn.metrics.pairwise
+    print({pool["num_threads"] for pool in threadpool_info()}, n_threads())
+"""
+    free = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=free, check=True, capture_output=True, text=True
+    )
+    assert done.stdout.split() == ["{1}", "1"]
+
+
+def test_what_the_environment_said_of_threads_is_set_aside_and_comes_back(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
+    with threads(cores()):
+        assert n_threads() == cores()
+    assert os.environ["OMP_NUM_THREADS"] == "1"
+    assert "MKL_NUM_THREADS" not in os.environ
+    for bad in (0, cores() + 1):
+        with pytest.raises(ValueError, match="threads="), threads(bad):
+            pass
+
+
+def test_an_objective_that_is_no_number_has_not_won():
+    (lost,) = measure("q", case(np.nan, 1.0), quick=True)
+    assert not lost.as_good
+    (won,) = measure("q", case(1.0, np.nan), quick=True)
+    assert won.as_good
+    (same,) = measure("q", case(0.0, 0.0), quick=True)
+    assert same.excess == 0.0
+
+
+def test_a_target_is_not_reached_with_a_worse_objective():
+    rows = [*measure("q", case(), quick=True), *measure("q", case(1.1, 1.0), quick=True)]
+    ((_, reached, text),) = verdicts(rows, {"peer": Target(1e-12)})
+    assert not reached
+    assert "1 of 2" in text
+
+
+def test_a_slow_first_call_does_not_cost_repetitions(monkeypatch):
+    monkeypatch.setattr("benchmarks.harness.peak_memory", lambda call: 0.0)
+    seconds = iter([60.0] + [0.01] * 100)  # the first call compiles
+
+    def clocked(call):
+        return call(), next(seconds), 0.0
+
+    monkeypatch.setattr("benchmarks.harness.timed", clocked)
+    (row,) = measure("q", Case("c", lambda: None), quick=True)
+    assert row.repetitions == REPETITIONS
+    assert row.seconds == 0.01
+
+
+def test_each_question_keeps_the_machine_it_was_answered_on(tmp_path):
+    for name, count in (("one", 1), ("two", 2)):
+        write(measure(name, case(), quick=True), tmp_path, provenance(count, True))
+    runs = json.loads((tmp_path / "benchmarks.json").read_text())["runs"]
+    assert {name: run["threads"] for name, run in runs.items()} == {"one": 1, "two": 2}
+
+
+def test_what_was_answered_is_kept_when_the_next_question_fails(tmp_path, monkeypatch):
+    def asked(name, *_):
+        if name == "growth":
+            raise KeyboardInterrupt
+        return measure(name, case(), quick=True), {}
+
+    monkeypatch.setattr("benchmarks.__main__.ask", asked)
+    arguments = ["gram", "gram", "growth", "--quick", "--output", str(tmp_path)]
+    assert CliRunner().invoke(main, arguments).exit_code != 0
+    with (tmp_path / "benchmarks.csv").open() as file:
+        assert [row["question"] for row in csv.DictReader(file)] == ["gram"]
+
+
+def test_the_command_teaches(tmp_path, monkeypatch):
+    shown = CliRunner().invoke(main, ["--help"]).output
+    assert all(name in shown for name in questions())
+    assert "Examples:" in shown
+    assert "0 is not in the range" in CliRunner().invoke(main, ["--threads", "0"]).output
+    (file := tmp_path / "file").touch()
+    assert "is a file" in CliRunner().invoke(main, ["--output", str(file)]).output
+
+    def absent(name):
+        raise ModuleNotFoundError("no", name="clarabel")
+
+    monkeypatch.setattr("benchmarks.__main__.importlib.import_module", absent)
+    result = CliRunner().invoke(main, ["svm_programs", "--quick", "--output", str(tmp_path)])
+    assert "needs clarabel" in result.output
