@@ -102,17 +102,20 @@ def test_the_readings_are_the_kernels_they_claim_to_be():
     widths = np.repeat([[g**-0.5, h**-0.5]], 12, axis=0)
     G = GaussianBasis(train, widths).gram()
     whole = G[:12, :12] + G[:12, 12:] + G[12:, :12] + G[12:, 12:]
-    K, K_other = two_scales.inner_product(train, other, g, h)
+    K, K_other, s = two_scales.inner_product(train, other, g, h)
     np.testing.assert_allclose(K, whole, atol=1e-12)
     B = GaussianBasis(train, widths)
-    L, L_other = two_scales.evaluation(train, other, g, h)
+    L, L_other, s = two_scales.evaluation(train, other, g, h)
     np.testing.assert_allclose(L, B.evaluate(train) @ np.linalg.solve(G, B.evaluate(train).T))
     np.testing.assert_allclose(
-        L_other, B.evaluate(other) @ np.linalg.solve(G, B.evaluate(train).T), rtol=1e-6
+        L_other * np.exp(-s),
+        B.evaluate(other) @ np.linalg.solve(G, B.evaluate(train).T),
+        rtol=1e-6,
     )
     one = np.exp(-g / 2 * cdist(other, train, "sqeuclidean"))
     two = np.exp(-h / 2 * cdist(other, train, "sqeuclidean"))
-    np.testing.assert_allclose(two_scales.kernel_sum(train, other, g, h)[1], one + two)
+    _, S_other, s = two_scales.kernel_sum(train, other, g, h)
+    np.testing.assert_allclose(S_other * np.exp(-s), one + two)
     assert K_other.shape == (5, 12)
 
 
@@ -122,10 +125,15 @@ def test_the_machines_are_the_usual_ones():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(60, 2))
     y = np.where(X[:, 0] + 0.5 * rng.normal(size=60) > 0, 1.0, -1.0)
-    K, K_other = two_scales.gaussian(X[:40], X[40:], 1.0, None)
+    K, K_other, s = two_scales.gaussian(X[:40], X[40:], 1.0, None)
+
+    def values(beta, bias):
+        return two_scales.add_bias(K_other @ beta, bias, s[:, 0])
+
     peer = SVC(C=4.0, gamma=0.5, tol=1e-9).fit(X[:40], y[:40]).decision_function(X[40:])
-    np.testing.assert_allclose(two_scales.exact(K, K_other, y[:40], 4.0), peer, atol=1e-5)
-    squared = two_scales.squared_hinge(K, K_other, y[:40], 4.0)
+    np.testing.assert_allclose(values(*two_scales.exact(K, y[:40], 4.0)), peer, atol=1e-5)
+    np.testing.assert_allclose(values(*two_scales.by_libsvm(K, y[:40], 4.0)), peer, atol=1e-4)
+    squared = values(*two_scales.squared_hinge(K, y[:40], 4.0))
     from kernelbook import Gaussian, KernelBasis, PrimalSVMClassifier
 
     primal = PrimalSVMClassifier(
@@ -133,6 +141,24 @@ def test_the_machines_are_the_usual_ones():
     )
     primal.fit(X[:40], y[:40])
     np.testing.assert_allclose(squared, primal.decision_function(X[40:]), atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["Parzen", "gaussian", "spike", "evaluation", "inner product"])
+def test_narrow_gaussians_keep_their_sign(method):
+    """Where exp(−γr²/2) underflows, f = b + 0, and for b = 0 the nearest sample must decide.
+
+    Read by evaluation it decides against its own class: the flip of T15.
+    """
+    rng = np.random.default_rng(6)
+    train, other = rng.uniform(size=(30, 2)), rng.uniform(size=(200, 2))
+    y = np.repeat([1.0, -1.0], 15)  # balanced and narrow: the bias of least size is 0
+    assert np.exp(-(2.0**18) * cdist(other, train, "sqeuclidean").min(axis=1)).min() == 0
+    h = {"spike": 1.0, "evaluation": 2.0**21, "inner product": 2.0**21}.get(method, np.nan)
+    f = two_scales.decisions(method, train, y, other, 2.0**19, h, [1.0])[0]
+    nearest = two_scales.decisions("nearest neighbour", train, y, other, 1, 1, [1.0])[0]
+    nearest *= -1 if method == "evaluation" else 1
+    np.testing.assert_array_equal(np.sign(f), nearest)
+    assert two_scales.error(method, train, y, other, nearest, 2.0**19, h, 1.0) == 0
 
 
 def test_cross_validation_counts_what_is_left_out():
@@ -186,7 +212,8 @@ def test_one_width_read_by_evaluation_is_its_equivalent_kernel():
     K = B @ np.linalg.solve(G, B.T)
     K_other = basis.evaluate(other) @ np.linalg.solve(G, B.T)
     scale = np.trace(K) / 20
-    expected = two_scales.exact(K / scale, K_other / scale, y, 4.0)
+    beta, bias = two_scales.exact(K / scale, y, 4.0)
+    expected = K_other @ beta / scale + bias
     ours = decisions(ONE_WIDTH, train, y, other, 2.0, np.nan, [4.0])[0]
     np.testing.assert_allclose(ours, expected, atol=1e-6)
 

@@ -21,10 +21,8 @@ import numpy as np
 
 from kernelbook import (
     Gaussian,
-    GaussianBasis,
     IncrementalSVMClassifier,
     KernelBasis,
-    orthonormalize,
 )
 from kernelbook.datasets import load_ionosphere
 from kernelbook.datasets.tables import IONOSPHERE
@@ -131,14 +129,9 @@ def settings(method, gammas):
     return two_scales.settings(method.removesuffix(", LIBSVM"), gammas)
 
 
-def decisions(method, train, y, other, g, h, Cs):
-    if method != ONE_WIDTH:
-        return two_scales.decisions(method, train, y, other, g, h, Cs)
-    basis = orthonormalize(GaussianBasis(train, np.full(len(train), g**-0.5)))
-    x_hat = basis.evaluate(train)
-    K, K_other = x_hat @ x_hat.T, basis.evaluate(other) @ x_hat.T
-    scale = np.trace(K) / len(K)
-    return np.array([two_scales.exact(K / scale, K_other / scale, y, C) for C in Cs])
+def decisions(method, *arguments):
+    """Those of `two_scales`; one width is the reading "evaluation" with no second one."""
+    return two_scales.decisions("evaluation" if method == ONE_WIDTH else method, *arguments)
 
 
 # --------------------------------------------------------------------------------- figure 4

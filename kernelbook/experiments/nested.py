@@ -1,11 +1,12 @@
-"""Choosing parameters without looking at the samples that judge them, at little more than the cost.
+"""Choosing parameters without looking at the samples that judge them, at three times the cost.
 
 The least cross-validated error over a grid is too good: the samples that chose the parameters also
 judge them.  **Nested** cross-validation lays each fold a aside, chooses by cross-validation on the
 other folds, and judges the choice on a.  Done naively that is k further cross-validations.  But the
 inner machine of outer fold a and inner fold b saw every fold except a and b, and so did that of
 outer fold b and inner fold a: it is the same machine.  So k(k−1)/2 machines, each judged on two
-folds, and the k ordinary ones do it all: 15 fits instead of 25 for five folds.
+folds, and the k ordinary ones do it all: for five folds 15 fits, where the grid alone takes 5 and
+the naive way 25.
 """
 
 import numpy as np
@@ -45,7 +46,7 @@ def count_errors(decide, y, fold):
             out = (fold == a) | (fold == b)
             other = np.flatnonzero(out)
             F = decide(np.flatnonzero(~out), other)
-            failed = np.where(F > 0, 1.0, -1.0) != y[other]
+            failed = F * y[other] <= 0  # 0 is no decision
             if wrong is None:
                 wrong = np.zeros((len(F), k, k), dtype=int)
             wrong[:, a, b] = failed[:, fold[other] == b].sum(axis=1)
