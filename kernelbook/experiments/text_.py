@@ -81,6 +81,7 @@ def run(cell):
     seen = cell["size"] if cell["protocol"] == "clean" else None
     order, counts, P, y = prepared(cell["collection"], cell["seed"], seen)
     train, test = order[: cell["size"]], order[cell["size"] :]
+    P = rounded(P, DIGITS)
     X = l2_log_counts(counts) if cell["representation"] == "l2" else to_interval(counts, train)
     sample = Sample(kernels(X, train, test), kernels(P, train, test), P[train], P[test])
     folds = list(StratifiedKFold(3, shuffle=True, random_state=cell["seed"]).split(train, y[train]))
@@ -101,8 +102,16 @@ def prepared(name, seed, size):
     P = np.empty((len(y), TOPICS))
     P[seen], words, _ = fit_plsa(counts[seen], TOPICS, random_state=seed)
     P[unseen] = fold_in(counts[unseen], words) if unseen.size else 0.0
-    # EM leaves shares like 1e-70.  A free feature has no unit: times λ = 1e70 it would be used.
-    return order, counts, P.round(DIGITS), y
+    return order, counts, P, y
+
+
+def rounded(P, digits):
+    """Shares without crumbs, still summing to one.
+
+    EM leaves shares like 1e-70.  A free feature has no unit: times λ = 1e70 it would be used.
+    """
+    P = P.round(digits)
+    return P / P.sum(axis=1, keepdims=True)
 
 
 class Sample:
@@ -175,7 +184,7 @@ def machines(sample, y, y_test, folds):
         ("SVM-GB, rounded", FEWER_DIGITS, "ovo"),
         ("SVM-GB, rounded, one-vs-rest", FEWER_DIGITS, "ovr"),
     ):
-        P, P_test = sample.P.round(digits), sample.P_test.round(digits)
+        P, P_test = rounded(sample.P, digits), rounded(sample.P_test, digits)
         fit = svm_gb(P, multiclass)
         C = best(gram, fit, P)[1]
         model = fit(gram, everyone, C)
