@@ -299,3 +299,37 @@ def test_folding_in_sees_the_document_alone():
     unseen[5] = 0
     only = sparse.csr_matrix(([3.0], ([0], [5])), shape=(1, 40))
     np.testing.assert_allclose(fold_in(only, unseen), 1 / 3)
+
+
+def test_rounded_shares_have_no_crumbs_and_sum_to_one():
+    from kernelbook.experiments.text_ import rounded
+
+    P = np.array([[0.7, 0.3 - 1e-70, 1e-70], [0.333, 0.333, 0.334], [0.98, 0.0149, 0.0051]])
+    for digits in (2, 4):
+        Q = rounded(P, digits)
+        np.testing.assert_allclose(Q.sum(axis=1), 1, rtol=1e-15)
+        assert Q[0, 2] == 0
+        np.testing.assert_allclose(Q, P, atol=2 * 10.0**-digits)
+
+
+@pytest.mark.parametrize("share", [0.5, 1e-3, 1e-9])
+def test_a_pure_topic_silences_its_documents(share):
+    """Whatever the size of the share; and the rest of the machine does not notice them."""
+    from kernelbook.solvers.svm_dual import solve_svm
+
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(40, 3))
+    y = np.where(X[:, 0] + rng.normal(size=40) > 0, 1.0, -1.0)
+    K = np.exp(-cdist(X, X, "sqeuclidean"))
+    topic = np.zeros(40)
+    mute = np.flatnonzero(y > 0)[:6]
+    topic[mute] = [0.9, 0.5, share, 0.2, 0.8, 0.4]
+    P, C = np.column_stack([np.ones(40), topic]), np.full(40, 3.0)
+    solution = solve_svm(K, P, y, C)
+    np.testing.assert_allclose(solution.beta[mute], 0, atol=1e-9)
+    f = K @ solution.beta + P @ solution.coef
+    assert (y * f)[mute].min() > 1 - 1e-6
+    left = np.setdiff1d(np.arange(40), mute)
+    rest = solve_svm(K[np.ix_(left, left)], np.ones((34, 1)), y[left], C[left])
+    np.testing.assert_allclose(solution.beta[left], rest.beta, atol=1e-6)
+    assert np.abs(rest.beta).max() > 0.1
