@@ -3,27 +3,15 @@
 import numpy as np
 import pytest
 from naive import grls as naive
+from nystrom_samples import predicted, sample
 from scipy import sparse
 from sklearn.linear_model import Ridge
 
 from kernelbook import Gaussian, GRLSRegressor, Laplacian, Linear, Polynomials, ThinPlate
 from kernelbook.solvers import grls_cg, nystrom, nystrom_statistics
 from kernelbook.solvers.center_basis import CenterBasis
-from kernelbook.solvers.centers import choose_centers, leverage_scores
 
 KERNELS = [Gaussian(0.7), Gaussian(3.0), Laplacian(1.0), ThinPlate(), Linear()]
-
-
-def sample(m=300, d=2, seed=0, k=2):
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-1, 1, size=(m, d))
-    Y = np.c_[np.sin(3 * X[:, 0]), X.sum(axis=1) ** 2][:, :k] + 0.3 * rng.normal(size=(m, k))
-    P = np.c_[np.ones(m), X]
-    return X, Y, P, rng.uniform(0.2, 3, size=m), rng.uniform(-1, 1, size=(40, d))
-
-
-def predicted(kernel, solution, centers, Z):
-    return kernel(Z, centers) @ solution.c + np.c_[np.ones(len(Z)), Z] @ solution.lam
 
 
 # -------------------------------------------------------------------- centres = data: exact
@@ -396,112 +384,3 @@ def test_reg_must_be_positive(reg):
         nystrom.solve(basis, X, P, Y, reg, w)
     with pytest.raises(ValueError, match="reg="):
         grls_cg.solve(Gaussian(0.7), X, P, Y, reg, w)
-
-
-# ------------------------------------------------------------------------------ statistics
-
-
-def test_statistics_add_up():
-    X, Y, P, w, Z = sample(m=400)
-    kernel = Gaussian(0.7)
-    basis = CenterBasis(kernel, X[:60])
-    blocks = [slice(0, 2), slice(2, 130), slice(130, 400)]  # one with fewer rows than features
-    parts = [nystrom_statistics.statistics(basis, X[b], P[b], Y[b], w[b]) for b in blocks]
-    left = nystrom_statistics.combine(nystrom_statistics.combine(parts[0], parts[1]), parts[2])
-    right = nystrom_statistics.combine(parts[0], nystrom_statistics.combine(parts[1], parts[2]))
-    whole = nystrom.solve(basis, X, P, Y, 1e-4, w)
-    for sums in (left, right):
-        c, lam, rank, certificates = nystrom_statistics.solve(sums, basis, 1e-4)
-        f = kernel(Z, X[:60]) @ c + np.c_[np.ones(40), Z] @ lam
-        np.testing.assert_allclose(f, predicted(kernel, whole, X[:60], Z), atol=1e-8)
-        assert rank == 3
-        assert sums.rows == 400
-        assert sums.weight == pytest.approx(w.sum())
-        for a, b in zip(certificates, whole.certificates, strict=True):
-            assert a.primal == pytest.approx(b.primal, rel=1e-9)
-            assert a.kkt < 1e-8
-
-
-def test_statistics_reproduce_features_and_take_zero_weights():
-    X, _, P, w, _ = sample(m=100)
-    Y = P @ np.array([[1.0], [2.0], [3.0]])
-    Y[50:] = 7.0
-    w[50:] = 0.0
-    basis = CenterBasis(Gaussian(0.7), X[:20])
-    sums = nystrom_statistics.statistics(basis, X, P, Y, w)
-    c, lam, _, _ = nystrom_statistics.solve(sums, basis, 1e-3)
-    np.testing.assert_allclose(lam, [[1], [2], [3]], atol=1e-9)
-    assert np.abs(c).max() < 1e-9
-    assert sums.rows == 50
-
-
-def test_statistics_refuse():
-    X, Y, P, w, _ = sample(m=20)
-    basis = CenterBasis(Gaussian(0.7), X[:5])
-    make = nystrom_statistics.statistics
-    with pytest.raises(ValueError, match="as many of each"):
-        make(basis, X, P[:3], Y)
-    with pytest.raises(ValueError, match="finite"):
-        make(basis, X, P, np.where(Y > 0, np.nan, Y))
-    with pytest.raises(ValueError, match="≥ 0"):
-        make(basis, X, P, Y, -w)
-    with pytest.raises(ValueError, match="do not belong together"):
-        nystrom_statistics.combine(make(basis, X, P, Y), make(basis, X, P[:, :2], Y))
-    with pytest.raises(ValueError, match="positive"):
-        nystrom_statistics.solve(make(basis, X, P, Y), basis, 0.0)
-
-
-# --------------------------------------------------------------------------------- centres
-
-
-def test_leverage_scores_of_the_full_pilot_are_exact():
-    X, *_ = sample(m=120)
-    K = Gaussian(0.5)(X)
-    exact = np.diag(K @ np.linalg.inv(K + 120 * 1e-3 * np.eye(120)))
-    scores = leverage_scores(Gaussian(0.5), X, np.arange(120), 1e-3)
-    np.testing.assert_allclose(scores / (120 * 1e-3), exact, rtol=1e-8)
-
-
-def test_leverage_prefers_what_is_alone():
-    rng = np.random.default_rng(0)
-    X = np.vstack([0.05 * rng.normal(size=(960, 2)), rng.uniform(-3, 3, size=(40, 2))])
-    w = np.ones(1000)
-    counts = {
-        rule: np.mean(
-            np.abs(choose_centers(rule, X, 30, w, 0, Gaussian(0.5), 1e-4)[0]).max(axis=1) > 0.4
-        )
-        for rule in ("uniform", "leverage")
-    }
-    assert counts["leverage"] > 0.4 > 0.2 > counts["uniform"]
-
-
-@pytest.mark.parametrize("rule", ["uniform", "leverage", "kmeans"])
-def test_centres(rule):
-    X, *_ = sample(m=200)
-    w = np.ones(200)
-    w[100:] = 1e-9
-    args = (rule, X, 20, w, 3, Gaussian(0.5), 1e-3)
-    Z, index = choose_centers(*args)
-    assert Z.shape == (20, 2)
-    assert np.isfinite(Z).all()
-    np.testing.assert_array_equal(Z, choose_centers(*args)[0])
-    if rule != "kmeans":  # rows, all different, and none of negligible weight
-        np.testing.assert_array_equal(Z, X[index])
-        assert len(set(index)) == 20
-        assert max(index) < 100
-    else:
-        assert index is None
-    assert choose_centers(rule, X, 500, w, 3, Gaussian(0.5), 1e-3)[0] is X
-
-
-def test_centres_refuse():
-    X, *_ = sample(m=30)
-    w = np.ones(30)
-    for rule in ("random", np.ones((3, 2))):
-        with pytest.raises(ValueError, match="uniform"):
-            choose_centers(rule, X, 5, w, 0)
-    for n in (0, 2.5, True, None):
-        with pytest.raises(ValueError, match="n_centers"):
-            choose_centers("uniform", X, n, w, 0)
-    with pytest.raises(ValueError, match="positive definite"):
-        choose_centers("leverage", X, 5, w, 0, ThinPlate(), 1e-3)

@@ -1,0 +1,179 @@
+"""Fourier learners in chunks: what one fit gives, what is refused, what an interruption leaves."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from fourier_samples import (
+    ARGUMENTS,
+    BOUNDS,
+    LABELS,
+    W,
+    X,
+    Y,
+    Z,
+    chunks,
+    classifier,
+    close,
+    regressor,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, StandardScaler
+
+from kernelbook import (
+    Gaussian,
+    GRLSClassifier,
+    GRLSRegressor,
+    GRLSRegressorCV,
+)
+from kernelbook.estimators import _grls_fourier
+
+
+@pytest.fixture(scope="module")
+def ours():
+    return regressor().fit(X, Y, W)
+
+
+def test_chunks_give_what_one_fit_gives(ours):
+    model = regressor(bounds=BOUNDS)
+    for chunk in chunks(X, Y, W):
+        assert model.partial_fit(*chunk) is model
+    close(model.predict(Z), ours.predict(Z))
+    np.testing.assert_allclose(model.scale_, ours.scale_, rtol=1e-7)
+    for stream in (
+        chunks(X, Y, W),  # no bounds: found in a first pass
+        chunks(X, Y, W)[::-1],
+    ):
+        again = regressor().fit_chunks(stream)
+        close(again.predict(Z), ours.predict(Z))
+    frames = [(pd.DataFrame(a, columns=["u", "v"]), b, w) for a, b, w in chunks(X, Y, W)]
+    again = regressor(bounds=BOUNDS).fit_chunks(chunk for chunk in frames)
+    at = pd.DataFrame(Z, columns=["u", "v"])
+    close(again.predict(at), ours.predict(Z))
+
+
+def test_a_fit_can_be_continued():
+    model = regressor(bounds=BOUNDS).fit(X[:300], Y[:300])
+    model.partial_fit(X[300:], Y[300:])
+    close(model.predict(Z), regressor().fit(X, Y).predict(Z))
+
+
+def test_a_chunk_of_absent_rows_changes_nothing(ours):
+    model = regressor(bounds=BOUNDS).fit(X, Y, W)
+    model.partial_fit(X[:5] + 99.0, Y[:5], np.zeros(5))
+    close(model.predict(Z), ours.predict(Z))
+
+
+def test_classes_in_chunks():
+    expected = classifier().fit(X, LABELS).decision_function(Z)
+    model = classifier(bounds=BOUNDS)
+    by_class = np.argsort(LABELS, kind="stable")
+    for k, (a, b) in enumerate(chunks(X[by_class], LABELS[by_class])):
+        model.partial_fit(a, b, classes=None if k else ["c", "a", "b"])
+    close(model.decision_function(Z), expected)
+    again = classifier().fit_chunks(chunks(X, LABELS))
+    close(again.decision_function(Z), expected)
+    with pytest.raises(ValueError, match=r"label 'd', which is none of the classes"):
+        model.partial_fit(X[:2], ["a", "d"])
+    with pytest.raises(ValueError, match="not those of the chunks before"):
+        model.partial_fit(X[:2], ["a", "b"], classes=["a", "b"])
+    with pytest.raises(ValueError, match="needs classes"):
+        classifier(bounds=BOUNDS).partial_fit(X, LABELS)
+    with pytest.raises(ValueError, match="classes must be given for chunks that can be read only"):
+        classifier(bounds=BOUNDS).fit_chunks(iter(chunks(X, LABELS)))
+
+
+@pytest.mark.parametrize(
+    ("chunk", "message"),
+    [
+        ((np.where(X > 11.9, np.nan, X), Y), "NaN"),
+        ((X, np.where(Y > Y.mean(), np.inf, Y)), "infinity"),
+        ((X[:, :1], Y), "X has 1 features, but GRLSRegressor is expecting 2"),
+        ((X + 5.0, Y), r"row 0 .*outside the box .*Give bounds"),
+        ((X, np.c_[Y, Y]), "same outputs"),
+        ((X, Y[:-1]), "inconsistent numbers"),
+        ((X, Y, -W), "Negative"),
+    ],
+)
+def test_a_bad_late_chunk_leaves_the_learner_as_it_was(chunk, message):
+    model = regressor(bounds=BOUNDS, tol=1e-3).partial_fit(X[:300], Y[:300])
+    before, state = model.predict(Z), dict(vars(model))
+    with pytest.raises(ValueError, match=message):
+        model.partial_fit(*chunk)
+    assert vars(model) == state
+    np.testing.assert_array_equal(model.predict(Z), before)
+    fresh = regressor(bounds=BOUNDS)
+    with pytest.raises(ValueError, match=message):
+        fresh.fit_chunks([(X, Y, W), chunk])
+    assert not [name for name in vars(fresh) if name.endswith("_")]
+
+
+def test_what_streams_refuse():
+    with pytest.raises(ValueError, match=r"needs bounds.*pair for each column"):
+        regressor().partial_fit(X, Y)
+    with pytest.raises(ValueError, match="bounds must be given for chunks that can be read only"):
+        regressor().fit_chunks(iter(chunks(X, Y)))
+    with pytest.raises(ValueError, match="chunks is empty"):
+        regressor(bounds=BOUNDS).fit_chunks([])
+    with pytest.raises(TypeError, match=r"a chunk must be \(X, y\)"):
+        regressor(bounds=BOUNDS).fit_chunks([X])
+    model = regressor(bounds=BOUNDS).partial_fit(X, Y)
+    with pytest.raises(ValueError, match="not the kernel of the chunks before"):
+        model.set_params(kernel=Gaussian(0.5)).partial_fit(X, Y)
+    with pytest.raises(ValueError, match="fitted by an exact solver"):
+        GRLSRegressor(**ARGUMENTS).fit(X, Y).set_params(solver="fourier").partial_fit(X, Y)
+    for other in (GRLSRegressor(), GRLSClassifier(solver="cg"), GRLSRegressorCV()):
+        assert not hasattr(other, "partial_fit")
+        assert not hasattr(other, "fit_chunks")
+    with pytest.raises(ValueError, match=r"learns from data.*FrozenEstimator"):
+        regressor(features=StandardScaler(), bounds=BOUNDS).partial_fit(X, Y)
+
+
+def test_features_that_were_fitted_before():
+    splines = make_pipeline(StandardScaler(), SplineTransformer(4, degree=2)).fit(X)
+    frozen = FrozenEstimator(splines)
+    model = regressor(features=frozen, bounds=BOUNDS, reg=1e-2).fit_chunks(chunks(X, Y))
+    exact = GRLSRegressor(Gaussian(0.4), frozen, 1e-2).fit(X, Y)
+    np.testing.assert_allclose(model.predict(X), exact.predict(X), atol=1e-5)
+    with pytest.raises(ValueError, match="FrozenEstimator"):
+        regressor(features=PolynomialFeatures(1), bounds=BOUNDS).partial_fit(X, Y)
+
+
+def test_interrupted_streams_are_usable(ours):
+    def interrupted():
+        yield from chunks(X, Y)[:2]
+        raise KeyboardInterrupt
+
+    model = regressor(bounds=BOUNDS)
+    with pytest.raises(KeyboardInterrupt, match="first 2 chunks, 101 rows; partial_fit"):
+        model.fit_chunks(interrupted())
+    for chunk in chunks(X, Y)[2:]:
+        model.partial_fit(*chunk)
+    close(model.predict(Z), regressor().fit(X, Y).predict(Z))
+
+
+def test_chunks_without_weight_may_come_first(ours):
+    nothing = X[:5], Y[:5], np.zeros(5)
+    for bounds in (None, BOUNDS):
+        model = regressor(bounds=bounds).fit_chunks([nothing, (X, Y, W), nothing])
+        close(model.predict(Z), ours.predict(Z))
+        with pytest.raises(ValueError, match=r"weight.* zero"):
+            regressor(bounds=bounds).fit_chunks([nothing, nothing])
+    with pytest.raises(ValueError, match="zero for all of the first chunk"):
+        regressor(bounds=BOUNDS).partial_fit(*nothing)
+
+
+def test_an_interruption_says_what_is_left(monkeypatch):
+    model = regressor(bounds=BOUNDS, tol=1e-3).fit(X, Y)
+    before = model.predict(Z)
+
+    def interrupt(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_grls_fourier, "statistics", interrupt)
+    with pytest.raises(KeyboardInterrupt, match="as it was before this chunk"):
+        model.partial_fit(X, Y)
+    np.testing.assert_array_equal(model.predict(Z), before)
+    with pytest.raises(KeyboardInterrupt, match="has kept nothing"):
+        model.fit(X, Y)
+    assert not [name for name in vars(model) if name.endswith("_")]
