@@ -26,7 +26,7 @@ from kernelbook.solvers.newton import finite_newton, squared_hinge
 from kernelbook.solvers.pegasos import pegasos
 from kernelbook.solvers.primal_problem import STIFF, PrimalProblem, PrimalSolution
 
-__all__ = ["LOSSES", "solve_primal"]
+__all__ = ["LOSSES", "one_blas_thread", "solve_primal"]
 
 LOSSES = {
     "dcd": ("hinge", "squared_hinge"),
@@ -70,7 +70,7 @@ def solve_primal(
     PrimalSolution
         Whether it is good enough is for the caller to say, by `certificate`.
     """
-    with _blas().limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         problem = PrimalProblem(X, P, y, C, loss == "squared_hinge")
         if y.size <= SMALL and (solution := problem.separated()) is not None:
             return solution
@@ -83,9 +83,16 @@ def solve_primal(
         return solution
 
 
+def one_blas_thread():
+    """A context in which BLAS has one thread: in small factorizations several wait for each other.
+
+    They wait actively, so that on a busy machine a step of microseconds can take milliseconds.
+    """
+    return _blas().limit(limits=1, user_api="blas")
+
+
 @cache
 def _blas():
-    """Small factorizations on several threads wait for one another; here BLAS gets one."""
     return ThreadpoolController()
 
 
