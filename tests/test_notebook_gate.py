@@ -1,5 +1,6 @@
 """The notebook check bites: what must fail, fails."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -139,10 +140,35 @@ def test_chapters_have_the_agreed_form(path):
     solutions = markdown.count("{solution-start}") + markdown.count("{solution}")
     assert exercises >= 4
     assert solutions == exercises
-    assert "{doc}" in cells[-1].source or "next" in cells[-1].source.lower(), "no way on"
+    assert "\n## Take away\n\n1. " in "\n" + markdown, "no numbered take-away"
+    assert re.search(r"\bNext\b.*\{doc\}", cells[-1].source), "no way on"
     for cell in cells:
         if cell.cell_type == "code":
             assert max(map(len, cell.source.split("\n"))) <= 80, cell.source
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda p: p.stem)
+def test_exercises_say_what_they_ask_for_and_each_solution_runs(path):
+    cells = nbformat.read(path, as_version=4).cells
+    markdown = "\n".join(c.source for c in cells if c.cell_type == "markdown")
+    start = r"\{exercise-start\}[^\n]*\n:label: (\S+)\n`{3,}\s*(\*[\w, -]+\.\*)?"
+    kinds = dict(re.findall(start, markdown))
+    assert len(kinds) >= 4
+    assert set(kinds.values()) <= {"*Pencil.*", "*Code.*", "*Pencil, then code.*", "*Open-ended.*"}
+    for kind in ("Pencil", "ode.*", "Open-ended"):
+        assert any(kind in asked for asked in kinds.values()), f"{path.stem}: no {kind}"
+    runs, inside = {}, None
+    for cell in cells:
+        if cell.cell_type == "code":
+            if inside:
+                runs[inside] += 1
+            continue
+        for edge, label in re.findall(r"\{solution-(start|end)\} ?(\S*)", cell.source):
+            inside = label if edge == "start" else None
+            if inside:
+                runs[inside] = 0
+    assert runs.keys() == kinds.keys()
+    assert all(runs.values()), f"a solution without a cell: {runs}"
 
 
 def test_rerunning_a_notebook_leaves_it_alone(chapter):

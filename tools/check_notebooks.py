@@ -37,8 +37,11 @@ def complaints(path):
         if {"nbval-skip", "nbval-ignore-output", "skip-execution"} & set(tags):
             yield f"{where} is tagged to escape the check: {tags}"
         if any("image/png" in o.get("data", {}) for o in cell.outputs):
-            if not cell.metadata.get("mystnb", {}).get("image", {}).get("alt"):
+            figure = cell.metadata.get("mystnb", {})
+            if not figure.get("image", {}).get("alt"):
                 yield f"{where} draws a figure without alt text"
+            if not figure.get("figure", {}).get("caption"):
+                yield f"{where} draws a figure without a caption"
 
 
 def main(arguments):
