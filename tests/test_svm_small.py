@@ -61,11 +61,11 @@ def test_equations_are_solved_and_singular_ones_by_least_norm():
     B = rng.normal(size=(12, 12))
     A, b = B @ B.T + np.eye(12), rng.normal(size=12)
     L, x = A.copy(), b.copy()
-    assert face_small._factorize(L)
+    assert face_small.factorize(L)
     np.testing.assert_allclose(np.tril(L), np.linalg.cholesky(A), atol=1e-12)
-    face_small._solve(L, x)
+    face_small.solve(L, x)
     np.testing.assert_allclose(x, np.linalg.solve(A, b), atol=1e-12)
-    assert not face_small._factorize(-A)
+    assert not face_small.factorize(-A)
     S = B[:, :4] @ B[:, :4].T
     rhs = S @ b
     x = face_small._least_norm_solve(S, rhs)

@@ -17,7 +17,7 @@ import numpy as np
 
 from kernelbook._jit import jit
 
-__all__ = ["LIMIT", "Part", "newton_small", "part", "times"]
+__all__ = ["LIMIT", "Part", "factorize", "newton_small", "part", "solve", "times"]
 
 EPS = float(np.finfo(float).eps)
 LIMIT = 300
@@ -78,7 +78,7 @@ def _dot(x, y):
 
 
 @jit(fast=True)
-def _factorize(A):
+def factorize(A):
     """A = LLᵀ, L in the lower triangle; False where A is not positive definite."""
     for i in range(len(A)):
         for j in range(i + 1):
@@ -95,7 +95,7 @@ def _factorize(A):
 
 
 @jit(fast=True)
-def _solve(L, x):
+def solve(L, x):
     """x ← (LLᵀ)⁻¹x"""
     n = x.size
     for i in range(n):
@@ -117,10 +117,10 @@ def _least_norm_solve(S, rhs):
     L, x = S.copy(), rhs.copy()
     if rhs.size == 0:
         return x
-    if _factorize(L):
+    if factorize(L):
         pivots = np.diag(L)
         if pivots.min() > 1e-6 * pivots.max():
-            _solve(L, x)
+            solve(L, x)
             return x
     size, U = np.linalg.eigh(S)
     x[:] = 0.0
@@ -148,12 +148,12 @@ def _target(K, Q, v, res, lo, hi, beta, F, eps):
         for p in range(r):
             W[p, a] = Q[F[a], p]
     z, mu = beta[F], np.zeros(r)
-    if not _factorize(H):
+    if not factorize(H):
         return False, z, mu
-    _solve(H, d)
+    solve(H, d)
     B = W[:r].copy()
     for p in range(r):
-        _solve(H, W[p])
+        solve(H, W[p])
     held, rhs = np.empty(most, np.int64), np.empty(r + most)
     for p in range(r):
         rhs[p] = _dot(B[p], d) + res[p]
@@ -188,7 +188,7 @@ def _target(K, Q, v, res, lo, hi, beta, F, eps):
                 # One more equation, a unit column of B on the same factor.
                 W[r + q] = 0.0
                 W[r + q, a] = 1.0
-                _solve(H, W[r + q])
+                solve(H, W[r + q])
                 held[q], rhs[r + q] = a, d[a] - (z[a] - beta[F[a]])
                 q += 1
     for a in range(n):

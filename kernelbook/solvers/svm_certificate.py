@@ -22,7 +22,7 @@ d_i = min(α_i, C_i − α_i), D = diag d; the smallest move in the metric D⁻�
     β' = β − D²P (PᵀD²P)⁻¹ r,         and  |β'_i − β_i| ≤ d_i √(rᵀ(PᵀD²P)⁻¹r)  (Cauchy–Schwarz),
 
 so it stays in the box if rᵀ(PᵀD²P)⁻¹r ≤ 1, and coordinates at a bound stay there exactly.
-Otherwise β is projected onto {Pᵀβ = 0} ∩ box, a problem in as many unknowns as there are features.
+Otherwise β is projected onto {Pᵀβ = 0} ∩ box; see `svm_projection`.
 
 **Convexity.**  All of this holds if βᵀKβ ≥ 0 wherever Pᵀβ = 0.  A β with clearly negative βᵀKβ is a
 proof of the contrary: then there is nothing to certify, and `certify` raises.
@@ -34,6 +34,7 @@ from scipy import linalg
 from kernelbook._jit import jit
 from kernelbook.certificates import Certificate
 from kernelbook.solvers.svm_convexity import INDEFINITE
+from kernelbook.solvers.svm_projection import project
 
 __all__ = ["COARSE_GAP", "certify", "constraint_residual", "repair", "violation"]
 
@@ -86,7 +87,7 @@ def repair(Q, beta, lo, hi):
         return beta.copy()
     beta = _within(Q, _snap(np.clip(beta, lo, hi), lo, hi), lo, hi)
     if not _feasible(Q, beta):
-        beta = _within(Q, _snap(_project(Q, beta, lo, hi), lo, hi), lo, hi)
+        beta = _within(Q, _snap(project(np.ascontiguousarray(Q), beta, lo, hi), lo, hi), lo, hi)
     # Zero is always feasible; a point that is not, to nine digits, would prove nothing.
     return beta if _feasible(Q, beta, 1e-9) else np.zeros_like(beta)
 
@@ -136,41 +137,6 @@ def _within(Q, beta, lo, hi):
             break
         beta = moved
     return beta
-
-
-def _project(Q, beta, lo, hi, max_steps=100):
-    """The nearest point of the box with Qᵀβ = 0.
-
-    It is β(μ) = clip(β − Qμ) for the μ that maximizes the concave, piecewise quadratic
-    D(μ) = ½‖β(μ) − β‖² + μᵀQᵀβ(μ), whose gradient is Qᵀβ(μ): Newton's method, with a little
-    Tikhonov where the coordinates inside the box do not determine the step.
-    """
-
-    def at(mu):
-        near = np.clip(beta - Q @ mu, lo, hi)
-        r = Q.T @ near
-        return near, r, 0.5 * np.sum((near - beta) ** 2) + mu @ r
-
-    mu = np.zeros(Q.shape[1])
-    near, r, value = at(mu)
-    for _ in range(max_steps):
-        if np.abs(r).max(initial=0.0) <= ROUNDING * np.linalg.norm(near):
-            break
-        inner = (near > lo) & (near < hi)
-        G = Q[inner].T @ Q[inner]
-        G[np.diag_indices_from(G)] += 1e-12
-        step, t = linalg.solve(G, r, assume_a="pos", check_finite=False), 1.0
-        while True:
-            trial = at(mu + t * step)
-            # Near the end D changes by less than its rounding; the residual still tells.
-            halved = np.abs(trial[1]).max() <= 0.5 * np.abs(r).max()
-            if halved or trial[2] >= value + 1e-4 * t * (r @ step) or t < 1e-14:
-                break
-            t *= 0.25
-        if t < 1e-14:
-            break
-        mu, (near, r, value) = mu + t * step, trial
-    return near
 
 
 def certify(h, P, y, C, beta, lam, size=None):

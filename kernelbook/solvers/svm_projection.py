@@ -1,0 +1,119 @@
+"""The nearest point of a box that satisfies ℓ equations: what the repair of a dual point needs.
+
+    minimize  ½‖z − β‖²,      Qᵀz = 0,   lo ≤ z ≤ hi             (Q: orthonormal features)
+
+With multipliers μ for the equations the minimizer over the box is z(μ) = clip(β − Qμ), one
+coordinate at a time, and the dual function
+
+    D(μ) = ½‖z(μ) − β‖² + μᵀQᵀz(μ)
+
+is concave and piecewise quadratic, with gradient Qᵀz(μ): as many unknowns as there are features,
+whatever m.  Its curvature is −Q_FᵀQ_F, F the coordinates strictly inside the box, so Newton's step
+is s = (Q_FᵀQ_F)⁻¹Qᵀz.
+
+Few coordinates inside leave directions that the curvature does not see.  A little Tikhonov, less
+the smaller the residual is, makes the step very long there, which is right (D is linear until a
+coordinate comes off its bound) and a search that tries t = 1, ¼, ¹⁄₁₆, … would take hundreds of
+evaluations.  So the
+search is exact: along μ + ts the slope sᵀQᵀz(μ + ts) falls with t, linearly between the places
+where a coordinate meets a bound, and walking along them in order finds its zero.
+"""
+
+import numpy as np
+
+from kernelbook._jit import jit
+from kernelbook.solvers.face_small import factorize, solve
+
+__all__ = ["project"]
+
+ROUNDING = float(8 * np.finfo(float).eps)
+
+DAMPING = 1e-4
+"""Tikhonov's parameter per relative residual |Qᵀz|/|z|; it vanishes with the residual."""
+
+LEAST = 1e-13
+"""And never less: Q has orthonormal columns, the curvature is at most 1."""
+
+
+@jit
+def project(Q, beta, lo, hi, max_steps=300):
+    """The nearest point z of the box with Qᵀz = 0, or what `max_steps` steps made of it."""
+    m, r = Q.shape
+    mu, z, g = np.zeros(r), np.empty(m), np.empty(r)
+    G, s, ds = np.empty((r, r)), np.empty(r), np.empty(m)
+    best, least, last = np.clip(beta, lo, hi), np.inf, False
+    for _ in range(max_steps):
+        square = 0.0
+        g[:], G[:] = 0.0, 0.0
+        for i in range(m):
+            zi = beta[i]
+            for p in range(r):
+                zi -= Q[i, p] * mu[p]
+            z[i] = min(max(zi, lo[i]), hi[i])
+            square += z[i] * z[i]
+            inner = lo[i] < zi < hi[i]
+            for p in range(r):
+                g[p] += Q[i, p] * z[i]
+                if inner:
+                    for q in range(p + 1):
+                        G[p, q] += Q[i, p] * Q[i, q]
+        left = np.abs(g).max() if r else 0.0
+        if left < least:
+            best[:], least = z, left
+        if left <= ROUNDING * np.sqrt(square):
+            break
+        tikhonov = max(min(DAMPING * left / np.sqrt(square), 1.0), LEAST)
+        for p in range(r):
+            G[p, p] += tikhonov
+        s[:] = g
+        if not factorize(G):
+            break
+        solve(G, s)
+        for i in range(m):
+            ds[i] = 0.0
+            for p in range(r):
+                ds[i] += Q[i, p] * s[p]
+        t = zero_of_slope(Q, beta, lo, hi, mu, s, ds)
+        # Near the end the slope is less than its rounding; one full step may still help.
+        if t == 0.0 and last:
+            break
+        last = t == 0.0
+        mu += (1.0 if last else t) * s
+    return best
+
+
+@jit
+def zero_of_slope(Q, beta, lo, hi, mu, s, ds):
+    """The t ≥ 0 with Σ_i ds_i z_i(t) = 0, z(t) = clip(β − Qμ − t·ds); 0 if it is not positive."""
+    m = beta.size
+    at, change, k = np.empty(2 * m), np.empty(2 * m), 0
+    slope, rate, at_one = 0.0, 0.0, 0.0
+    raw = np.empty(m)
+    for i in range(m):
+        raw[i] = beta[i]
+        for p in range(s.size):
+            raw[i] -= Q[i, p] * mu[p]
+        slope += ds[i] * min(max(raw[i], lo[i]), hi[i])
+        at_one += ds[i] * min(max(raw[i] - ds[i], lo[i]), hi[i])
+    if not slope > 0.0:
+        return 0.0
+    far = np.inf if at_one > 0.0 else 1.0  # few breakpoints are left to be sorted
+    for i in range(m):
+        if ds[i] == 0.0 or lo[i] == hi[i]:
+            continue
+        low, high, weight = (raw[i] - lo[i]) / ds[i], (raw[i] - hi[i]) / ds[i], ds[i] * ds[i]
+        enter, leave = min(low, high), max(low, high)
+        if enter <= 0.0 < leave:
+            rate += weight
+        if 0.0 < enter < far:
+            at[k], change[k], k = enter, weight, k + 1
+        if 0.0 < leave < far:
+            at[k], change[k], k = leave, -weight, k + 1
+    begin = 0.0
+    for j in np.argsort(at[:k]):
+        if rate > 0.0 and slope - rate * (at[j] - begin) <= 0.0:
+            break
+        slope -= rate * (at[j] - begin)
+        begin = at[j]
+        rate += change[j]
+    return begin + slope / rate if rate > 0.0 else begin
