@@ -85,11 +85,19 @@ def repair(Q, beta, lo, hi):
     """
     if _settled(Q, beta, lo, hi):
         return beta.copy()
-    beta = _within(Q, _snap(np.clip(beta, lo, hi), lo, hi), lo, hi)
-    if not _feasible(Q, beta):
-        beta = _within(Q, _snap(project(np.ascontiguousarray(Q), beta, lo, hi), lo, hi), lo, hi)
-    # Zero is always feasible; a point that is not, to nine digits, would prove nothing.
-    return beta if _feasible(Q, beta, 1e-9) else np.zeros_like(beta)
+    near = _within(Q, _snap(np.clip(beta, lo, hi), lo, hi), lo, hi)
+    if _feasible(Q, near):
+        return near
+    moved = project(np.ascontiguousarray(Q), near, lo, hi)
+    moved = _within(Q, _snap(moved, lo, hi), lo, hi)
+    # A point that is not feasible to nine digits would prove nothing.  One that is, and near,
+    # proves more than one to sixteen digits far away: features that separate by a hair leave
+    # only zero.
+    far = np.linalg.norm(moved - near) > 1e-3 * np.linalg.norm(near)
+    for candidate in (near, moved) if far else (moved, near):
+        if _feasible(Q, candidate, 1e-9):
+            return candidate
+    return np.zeros_like(beta)
 
 
 @jit
