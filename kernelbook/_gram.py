@@ -32,9 +32,9 @@ References
 
 import numpy as np
 
-from kernelbook._jit import jit, parallel_for
+from kernelbook._jit import jit, n_threads, parallel_for
 
-__all__ = ["distances", "fill_gram", "fill_single", "multiply"]
+__all__ = ["distances", "fill_gram", "fill_single", "multiply", "multiply_gram"]
 
 TILE = 256  # a tile of 256² float64 numbers is half a megabyte: one core's second-level cache
 LARGE_TILE = 512  # for at least `MANY` dimensions: matrix products, all that counts there, like it
@@ -253,6 +253,28 @@ def multiply(fill, m, c, *, parallel=True):
 
     _run(panel, len(panels), parallel)
     return out
+
+
+def multiply_gram(fill, c, *, parallel=True):
+    """K(X, X) @ c: every tile above the diagonal serves twice; each thread has a sum of its own."""
+    m, panels = len(c), _slices(0, len(c), TILE)
+    totals = [np.zeros_like(c) for _ in range(n_threads() if parallel else 1)]
+
+    def panel(rows, total):
+        for cols, tile in _tiles(rows, rows.start, m):
+            fill(rows, cols, tile)
+            with np.errstate(over="ignore", invalid="ignore"):  # the caller looks at the result
+                total[rows] += tile @ c[cols]
+                right = max(rows.stop, cols.start)  # of the first tile, what is beyond the square
+                if right < cols.stop:
+                    total[right : cols.stop] += tile[:, right - cols.start :].T @ c[rows]
+
+    def some(t):
+        for rows in panels[t :: len(totals)]:
+            panel(rows, totals[t])
+
+    _run(some, len(totals), parallel)
+    return sum(totals[1:], totals[0])
 
 
 def _run(task, count, parallel):

@@ -224,6 +224,59 @@ def test_tiles_cover_the_matrix(m, n):
     assert k(X).shape == (m, m)
 
 
+@pytest.mark.interpreted
+@pytest.mark.parametrize(("m", "n", "d"), [(5, 3, 1), (3, 131, 6), (4, 0, 2), (0, 4, 2)])
+def test_gaussian_sums_are_those_of_the_formula(m, n, d):
+    """Every remainder of the strips of 128 points and of the columns by four."""
+    rng = np.random.default_rng(m + n)
+    X, Z, c = rng.normal(size=(m, d)), rng.normal(size=(n, d)), rng.normal(size=n)
+    exact = naive.matrix(naive.gaussian(1.5), X, Z) @ c
+    k = Gaussian(1.5)
+    np.testing.assert_allclose(k.matvec(X, Z, c), exact.astype(float), atol=1e-13)
+    np.testing.assert_allclose(k.gram_matvec(Z, c), k(Z) @ c, atol=1e-13)
+
+
+@pytest.mark.parametrize("d", [3, 16, 40])
+@pytest.mark.parametrize("kernel", [Gaussian(3.0), Laplacian(2.0), ThinPlate(), Linear()], ids=str)
+def test_a_product_with_the_gram_matrix_is_that_of_the_matrix(kernel, d):
+    rng = np.random.default_rng(d)
+    X, C = rng.normal(size=(700, d)), rng.normal(size=(700, 2))
+    expected = kernel(X) @ C
+    size = np.abs(expected).max()
+    np.testing.assert_allclose(kernel.gram_matvec(X, C), expected, atol=1e-12 * size)
+    np.testing.assert_allclose(kernel.gram_matvec(X, C[:, 0]), expected[:, 0], atol=1e-12 * size)
+    np.testing.assert_allclose(
+        kernel.matvec(X, X.copy(), C[:, 0]), expected[:, 0], atol=1e-12 * size
+    )
+
+
+def test_gaussian_sums_at_absurd_scales():
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    c = np.ones(200)
+    for width in (1e-200, 1e-3, 1e3, 1e200):
+        k = Gaussian(width)
+        np.testing.assert_allclose(k.gram_matvec(width * X, c), Gaussian()(X) @ c, rtol=1e-12)
+        np.testing.assert_allclose(k.matvec(1e100 * X, 1e100 * X, c), k(1e100 * X) @ c, rtol=1e-12)
+    with pytest.raises(ValueError, match="Scale"):
+        Gaussian().gram_matvec(np.full((2, 1), 1e305), np.ones(2))
+
+
+def test_a_kernel_derived_from_a_gaussian_has_no_gaussian_sums():
+    class Twice(Gaussian):
+        def _fill(self, X, Z):
+            fill = super()._fill(X, Z)
+
+            def doubled(rows, cols, out):
+                fill(rows, cols, out)
+                out *= 2.0
+
+            return doubled
+
+    X, c = np.random.default_rng(0).normal(size=(50, 2)), np.ones(50)
+    np.testing.assert_allclose(Twice().gram_matvec(X, c), 2 * Gaussian()(X) @ c, rtol=1e-13)
+    np.testing.assert_allclose(Twice().matvec(X, X[:9], c[:9]), 2 * Gaussian()(X, X[:9]) @ c[:9])
+
+
 @pytest.mark.parametrize("d", [2, 50, 300])
 @pytest.mark.parametrize("kernel", [Gaussian(3.0), Laplacian(2.0), ThinPlate(), Linear()], ids=str)
 def test_the_gram_matrix_is_exactly_symmetric(kernel, d):

@@ -15,9 +15,6 @@ from kernelbook.features import feature_range
 from kernelbook.kernels import _profiles
 from kernelbook.solvers import svm_large
 from kernelbook.solvers.smo_lanes import (
-    LANES,
-    Lanes,
-    columns,
     gather,
     know,
     known_matrix,
@@ -26,6 +23,7 @@ from kernelbook.solvers.smo_lanes import (
     padded,
     smo_lanes,
     subtract_rows,
+    unknown_matrix,
 )
 from kernelbook.solvers.svm_dual import solve_svm
 from kernelbook.solvers.svm_large import solve_large
@@ -102,15 +100,9 @@ def test_smo_in_lanes_copes_with_a_zero_kernel_and_with_duplicates():
 
 
 def lazy(X, A, budget, width=1.3):
-    m = len(X)
-    Z, s = Gaussian(width).exponents(X)
-    diag = lanes(1.0 + (A * A).sum(axis=1), 1.0, np.float32)
-    K = np.empty((m, padded(m) // LANES, LANES), dtype=np.float32)
-    return Z, s, Lanes(
-        K, diag, np.zeros(m, dtype=bool), np.array([budget]),
-        columns(Z, np.float64), lanes(s, -1e4, np.float64),
-        columns(A, np.float32),
-    )  # fmt: skip
+    """(Z, G) with K_ij = 2^(−‖z_i − z_j‖²) + a_i·a_j, no row of it known."""
+    Z = np.sqrt(0.5) * Gaussian(width).exponents(X)[0]
+    return Z, unknown_matrix(1.0 + (A * A).sum(axis=1), budget, Z, A)
 
 
 @pytest.mark.interpreted
@@ -118,32 +110,45 @@ def lazy(X, A, budget, width=1.3):
 def test_rows_on_demand_are_those_of_the_kernel(m, d, l):
     rng = np.random.default_rng(0)
     X, A = rng.normal(size=(m, d)), rng.normal(size=(m, l))
-    Z, s, G = lazy(X, A, 10)
+    Z, G = lazy(X, A, 10)
     rows = np.array([3, m - 1, 3])
     know(G, rows)
-    assert G.known.sum() == 2
-    assert G.budget[0] == 8
+    np.testing.assert_array_equal(np.flatnonzero(G.slot >= 0), [3, m - 1])
+    np.testing.assert_array_equal(G.slot[rows], [0, 1, 0])  # one after the other
+    np.testing.assert_array_equal(G.count, [2, 8])
     for i in rows:
-        np.testing.assert_allclose(G.rows[i, :m], naive.gaussian_row(Z, s, A, i), atol=3e-7)
+        row = G.rows[G.slot[i]]
+        np.testing.assert_allclose(row[:m], naive.gaussian_row(Z, A, i), atol=3e-7)
         expected = np.exp(-cdist(X[[i]], X, "sqeuclidean")[0] / 1.3**2) + A @ A[i]
-        np.testing.assert_allclose(G.rows[i, :m], expected, atol=1e-6)
-        assert np.all(G.rows[i, m:] == 0)
+        np.testing.assert_allclose(row[:m], expected, atol=1e-6)
+        assert np.all(row[m:] == 0)
+
+
+def test_the_error_of_rows_on_demand_grows_with_the_distance_from_the_mean_only():
+    """At ‖z‖ = NEAR, the farthest that `svm_large` trusts them, an entry is off by a few 1e-6."""
+    rng = np.random.default_rng(0)
+    centre = rng.normal(size=5)
+    Z = svm_large.NEAR * centre / np.linalg.norm(centre) + 0.5 * rng.normal(size=(300, 5))
+    G = unknown_matrix(np.ones(300), 300, Z, np.empty((300, 0)))
+    know(G, np.arange(300))
+    exact = 2.0 ** -cdist(Z, Z, "sqeuclidean")
+    assert np.abs(G.rows[:, :300] - exact).max() < 1e-7 * svm_large.NEAR
 
 
 def test_smo_stops_when_the_budget_of_rows_is_spent_and_goes_on_afterwards():
     _, X, _, y, C = problem(300, 1, 2)
     lo, hi = box(y, C)
     none = np.empty((300, 0))
-    _, _, whole = lazy(X, none, 300)
+    _, whole = lazy(X, none, 300)
     beta, v = np.zeros(300), lanes(y, 0.0, np.float64)
     steps, *_ = smo_lanes(whole, lo, hi, beta, v, *masks(beta, lo, hi), 1e-3, 10_000)
-    _, _, G = lazy(X, none, 20)
+    _, G = lazy(X, none, 20)
     other, w, total = np.zeros(300), lanes(y, 0.0, np.float64), 0
     spent, interruptions = True, 0
     while spent:
         used, _, spent = smo_lanes(G, lo, hi, other, w, *masks(other, lo, hi), 1e-3, 10_000)
         total, interruptions = total + used, interruptions + spent
-        G.budget[0] = 20
+        G.count[1] = 20
     assert interruptions > 2
     assert total == steps
     np.testing.assert_array_equal(beta, other)
@@ -156,13 +161,29 @@ def test_gather_and_subtract_rows():
     K += K.T
     G = in_lanes(K)
     rows = np.array([149, 3, 77, 20, 9, 10, 0])
-    part = gather(G.rows, rows)
+    part = gather(G, rows)
     np.testing.assert_array_equal(part[:, :7], K[np.ix_(rows, rows)].astype(np.float32))
     assert not part[:, 7:].any()
     d, v = rng.normal(size=7), lanes(rng.normal(size=150), 0.0, np.float64)
     expected = v.ravel()[:150] - K.astype(np.float32).astype(float)[:, rows] @ d
-    subtract_rows(G.rows, rows, d, v)
+    subtract_rows(G, rows, d, v)
     np.testing.assert_allclose(v.ravel()[:150], expected, atol=1e-13)
+
+
+@pytest.mark.interpreted
+def test_gather_and_subtract_rows_that_lie_in_another_order():
+    rng = np.random.default_rng(0)
+    _, G = lazy(rng.normal(size=(140, 3)), rng.normal(size=(140, 2)), 140)
+    rows = np.array([130, 3, 77, 20, 9])
+    know(G, np.append(rows, 5))
+    K = np.array([G.rows[G.slot[i], :140] for i in rows])
+    part = gather(G, rows[::-1])
+    np.testing.assert_array_equal(part[:, :5], K[::-1, rows[::-1]])
+    assert not part[:, 5:].any()
+    d, v = rng.normal(size=5), lanes(rng.normal(size=140), 0.0, np.float64)
+    expected = v.ravel()[:140] - d @ K.astype(float)
+    subtract_rows(G, rows, d, v)
+    np.testing.assert_allclose(v.ravel()[:140], expected, atol=1e-13)
 
 
 @pytest.mark.interpreted
@@ -217,20 +238,44 @@ def test_single_precision_is_no_limit_to_the_gap(l, C):
 
 
 @pytest.mark.parametrize("road", ["SMO", "Newton"])
-@pytest.mark.parametrize("rows", ["on demand", "at once"])
+@pytest.mark.parametrize("rows", ["on demand", "some, then all", "at once"])
 @pytest.mark.parametrize("l", [1, 3])
 def test_every_road_leads_there(road, rows, l, monkeypatch):
     monkeypatch.setattr(svm_large, "_worth_a_factor", lambda *args: road == "Newton")
     kernel, X, P, y, C = problem(500, l, 5, C=10.0)
     source = KernelGram(kernel, X)
+    fills = []
+    monkeypatch.setattr(source, "single", spied(source.single, fills))
     if rows == "at once":
         source.exponents = lambda: None
     else:
-        monkeypatch.setattr(svm_large, "LAZY", 1.0)
+        monkeypatch.setattr(svm_large, "_budget", lambda m, d: m if rows == "on demand" else 50)
     s = solve_large(source, P, y, C, tol=1e-4)
     assert s.certificate.kkt <= 1e-4
+    assert (500 in fills) == (rows != "on demand")
     exact = solve_svm(kernel(X), P, y, C).certificate
     assert s.certificate.primal == pytest.approx(exact.primal, rel=1e-4)
+
+
+def spied(single, sizes):
+    """`GramSource.single` that notes how many rows it was asked for."""
+
+    def call(out, rows=None):
+        sizes.append(len(out))
+        single(out, rows)
+
+    return call
+
+
+def test_points_far_from_each_other_have_all_rows_in_double_precision_first():
+    """‖z‖ beyond NEAR: rows alone would be too coarse, and tiles compute them."""
+    kernel, X, P, y, C = problem(400, 1, 6, width=0.05)
+    source, fills = KernelGram(kernel, X), []
+    source.single = spied(source.single, fills)
+    assert np.sqrt(-kernel.exponents(X)[1].min()) > svm_large.NEAR
+    s = solve_large(source, P, y, C)
+    assert fills[0] == 400
+    assert s.certificate.kkt <= 1e-3
 
 
 def test_where_it_does_not_apply_it_says_so():

@@ -25,6 +25,9 @@ class KernelGram:
         return self.kernel(self.X[rows])
 
     def product(self, beta):
-        """Kβ in double precision, as prediction computes it."""
-        support = np.flatnonzero(beta)
-        return self.kernel.matvec(self.X, self.X[support], beta[support])
+        """Kβ in double precision, as prediction computes it; pairs of supports serve twice."""
+        support, others = np.flatnonzero(beta), np.flatnonzero(beta == 0)
+        Z, c, h = self.X[support], beta[support], np.empty(beta.size)
+        h[support] = self.kernel.gram_matvec(Z, c)
+        h[others] = self.kernel.matvec(self.X[others], Z, c)
+        return h

@@ -66,6 +66,21 @@ def exp2_single(t, out):
             to[j] = zero if y < LOWEST_SINGLE else value
 
 
+LOWEST_OF_SINGLE = np.float32(LOWEST_SINGLE)
+
+
+@jit(fast=True)
+def exp2_of_single(y):
+    """2^y for a y ≤ 0 in single precision, whose fraction has lost digits if |y| is large."""
+    z = LOWEST_OF_SINGLE if y < LOWEST_OF_SINGLE else y
+    n = np.rint(z)
+    f = z - n
+    tail = f * (S1 + f * (S2 + f * (S3 + f * (S4 + f * (S5 + f * (S6 + f * S7))))))
+    bits = (np.int32(n) + np.int32(127)) << np.int32(23)
+    value = (np.float32(1.0) + tail) * np.int32(bits).view(np.float32)
+    return np.float32(0.0) if y < LOWEST_OF_SINGLE else value
+
+
 @jit(fast=True)
 def exponential(t, rate):
     """exp(−rate·t)."""

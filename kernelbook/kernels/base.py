@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kernelbook._gram import all_finite, fill_gram, fill_single, multiply
+from kernelbook._gram import all_finite, fill_gram, fill_single, multiply, multiply_gram
 from kernelbook.kernels import _checks
 
 __all__ = ["Kernel"]
@@ -146,9 +146,34 @@ class Kernel:
             self._overflow()
         return product[:, 0] if np.ndim(c) == 1 else product
 
+    def gram_matvec(self, X, c):
+        """K(X, X) @ c, every pair of rows being computed once."""
+        X, _, _ = self._rows(X, None)
+        columns = _checks.coefficients(c, X.shape[0])
+        with np.errstate(over="ignore", invalid="ignore"):
+            product = self._gram_matvec(X, columns)
+        if not np.isfinite(product).all():
+            self._overflow()
+        return product[:, 0] if np.ndim(c) == 1 else product
+
     def _matvec(self, X, Z, c):
+        sums = self._sums(X, Z, c[:, 0]) if c.shape[1] == 1 else None
+        if sums is not None:
+            return sums[:, None]
         fill = self._checked_fill(X, Z)
         return multiply(fill, X.shape[0], c, parallel=self._thread_safe)
+
+    def _gram_matvec(self, X, c):
+        sums = self._sums(X, X, c[:, 0]) if c.shape[1] == 1 else None
+        if sums is not None:
+            return sums[:, None]
+        if type(self)._matvec is not Kernel._matvec:  # x·z knows better than tiles
+            return self._matvec(X, X, c)
+        return multiply_gram(self._checked_fill(X, X), c, parallel=self._thread_safe)
+
+    def _sums(self, X, Z, c):
+        """K(X, Z) @ c for one vector by a way of the kernel's own, or None; Z may be X itself."""
+        return None
 
     def _rows(self, X, Z):
         symmetric = Z is None or Z is X

@@ -31,8 +31,8 @@ from typing import ClassVar
 import numpy as np
 from scipy import special
 
-from kernelbook._gram import distances
-from kernelbook.kernels import _checks, _profiles
+from kernelbook._gram import DIRECT, distances
+from kernelbook.kernels import _checks, _gaussian_sums, _profiles
 from kernelbook.kernels.base import Kernel
 
 __all__ = ["Gaussian", "Laplacian", "Matern", "Multiquadric", "Polyharmonic", "ThinPlate"]
@@ -100,6 +100,17 @@ class Gaussian(_Radial):
                 _profiles.gaussian(out, width)
 
         return fill
+
+    def _sums(self, X, Z, c):
+        width = float(self.width)
+        own = type(self)._fill is Gaussian._fill  # a subclass may be another kernel
+        if not own or X.shape[1] > DIRECT or not 2.0**-400 < width < 2.0**400:
+            return None
+        self._distances(X, Z)  # refuses what is too large
+        factor = -_profiles.LOG2_E / width**2
+        if X is Z:
+            return _gaussian_sums.gram_sums(X, factor, c)
+        return _gaussian_sums.sums(X, Z, factor, c)
 
     def exponents(self, X):
         """(Z, s) with log₂ K(x_i, x_j) = z_i·z_j + s_i + s_j, or None where that is inaccurate.

@@ -104,10 +104,11 @@ def _error(beta, v, r, lo, hi):
     return violation(beta, v, lo, hi) + (np.abs(r).max(initial=0.0) / size if size > 0 else 0.0)
 
 
-def face_target(H, Q, v, r, lo, hi, beta, F, eps):
+def face_target(H, Q, v, r, lo, hi, beta, F, eps, most=0.5):
     """The minimizer over the face F with the box respected, and the change μ of ν.
 
-    H is a copy of K_FF, and is destroyed.
+    H is a copy of K_FF, and is destroyed.  If more than the fraction `most` of the coordinates
+    would have to be held at a bound, F was not the face, and the answer is (None, None).
     """
     lo, hi, start, B = lo[F], hi[F], beta[F], Q[F]
     H[np.diag_indices(F.size)] += eps
@@ -125,7 +126,7 @@ def face_target(H, Q, v, r, lo, hi, beta, F, eps):
         out = np.flatnonzero((z < lo) | (z > hi))
         if out.size == 0:
             break
-        if held.size + out.size > 0.5 * F.size + 10:
+        if held.size + out.size > most * F.size + 10:
             return None, None
         z[out] = np.clip(z[out], lo[out], hi[out])
         unit = np.zeros((F.size, out.size), order="F")

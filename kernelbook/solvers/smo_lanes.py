@@ -15,11 +15,16 @@ coordinates at once, and with two passes instead of three:
   v and β are double.  A K of 5,000² single numbers takes 100 MB: reading its rows is what is left.
 
 - *Rows on demand.*  A problem with few support vectors needs few rows of K.  A row of a Gaussian
-  is computed when a step first asks for it, from K_ij = 2^(z_i·z_j + s_i + s_j), with a_i·a_j
-  added, the penalty of `svm_large`: in few dimensions that takes hardly longer than to read it.
+  is computed when a step first asks for it, from K_ij = 2^(−‖z_i − z_j‖²), with a_i·a_j added, the
+  penalty of `svm_large`: in few dimensions that takes hardly longer than to read it.  Differences
+  lose nothing to cancellation, so that single precision does for them, too: with z rounded,
+  an entry is wrong by 10⁻⁷·‖z‖ at most.
   There is a budget; when it is spent, `smo_lanes` returns, and the caller fills the whole matrix by
   tiles, which is cheaper by the row.  A problem on some of the samples (a pair of classes) copies
   its rows from the matrix of all in the same way.
+- *Rows one after the other.*  Row i of K lies where `slot[i]` says: a row that is computed on
+  demand takes the next free place.  A page of memory is cleared when it is first touched, and a
+  large page holds many rows: spread over the whole matrix, a tenth of the rows would touch it all.
 
 The matrix K has n rows of `padded(n)` numbers; what is beyond n is zero in K and masked in vectors.
 
@@ -38,16 +43,18 @@ from typing import NamedTuple
 import numpy as np
 
 from kernelbook._jit import jit, n_threads, parallel_for
-from kernelbook.kernels._profiles import exp2_single
+from kernelbook.kernels._profiles import exp2_of_single
 from kernelbook.solvers.smo import move_pair
 
 __all__ = [
     "FAR", "LANES", "Lanes", "columns", "gather", "know", "known_matrix", "lanes", "masks",
-    "padded", "smo_lanes", "subtract_rows",
+    "padded", "smo_lanes", "subtract_rows", "unknown_matrix",
 ]  # fmt: skip
 
 LANES = 128
 FAR = 1e30
+FAR_AWAY = 1e4
+"""A place where nobody is: 2^(−‖z − z'‖²) is zero there."""
 FLAT = 1e-7
 """Curvature below this fraction of K's diagonal is rounding of single precision."""
 
@@ -57,25 +64,38 @@ class Lanes(NamedTuple):
 
     K: np.ndarray  # (n, b, LANES) float32
     diag: np.ndarray  # (b, LANES) float32
-    known: np.ndarray  # (n,) bool
-    budget: np.ndarray  # (1,) int64, how many rows may still be computed
-    Z: np.ndarray  # (d, b, LANES) float64
-    s: np.ndarray  # (b, LANES) float64
+    slot: np.ndarray  # (n,) int64, where in K the row is, or -1
+    count: np.ndarray  # (2,) int64: how many rows are there, how many may still be computed
+    Z: np.ndarray  # (b, d, LANES) float32, FAR_AWAY beyond n
     A: np.ndarray  # (l, b, LANES) float32
     whole: np.ndarray = np.empty((0, 0))  # float64, a larger matrix of which K is a part
     index: np.ndarray = np.empty(0, dtype=np.uint64)  # (n,) uint64, its rows and columns there
 
     @property
     def rows(self):
+        """What is in K, in the order of the slots."""
         return self.K.reshape(len(self.K), -1)
 
 
 def known_matrix(K, diag):
     """`Lanes` of a matrix (n, padded(n)) that is all there."""
-    none = np.empty((0, 1, LANES))
+    n, none = len(K), np.empty((0, 1, LANES), np.float32)
     return Lanes(
-        K.reshape(len(K), -1, LANES), lanes(diag, 1.0, np.float32), np.ones(len(K), dtype=bool),
-        np.zeros(1, dtype=np.int64), none, np.empty((0, LANES)), none.astype(np.float32),
+        K.reshape(n, -1, LANES), lanes(diag, 1.0, np.float32), np.arange(n), np.array([n, 0]),
+        none, none,
+    )  # fmt: skip
+
+
+def unknown_matrix(diag, budget, Z, A):
+    """`Lanes` of 2^(−‖z_i − z_j‖²) + a_i·a_j, of which no row is there; rows z_i, a_i."""
+    n, d = Z.shape
+    far = np.full((padded(n), d), FAR_AWAY, np.float32)
+    far[:n] = Z
+    return Lanes(
+        # Memory that is not touched costs nothing.
+        np.empty((n, padded(n) // LANES, LANES), np.float32), lanes(diag, 1.0, np.float32),
+        np.full(n, -1), np.array([0, budget]),
+        np.ascontiguousarray(far.reshape(-1, LANES, d).transpose(0, 2, 1)), columns(A, np.float32),
     )  # fmt: skip
 
 
@@ -165,36 +185,35 @@ def _copy_row(G, i, row):
 
 
 @jit(fast=True)
-def _gaussian_row(G, i, work, row):
-    """K_i of a Gaussian, its exponents first, in `work`."""
-    bi, ki = i // LANES, i % LANES
+def _gaussian_row(Z, i, work, row):
+    """K_i of a Gaussian, LANES entries at a time, their exponents in `work`."""
+    zi, d = Z[i // LANES, :, i % LANES], Z.shape[1]
     for b in range(row.shape[0]):
-        x, s = work[b], G.s[b]
-        for k in range(LANES):
-            x[k] = s[k] + G.s[bi, ki]
-        d = G.Z.shape[0]
+        block, to = Z[b], row[b]
+        work[:] = 0.0
         for q in range(d % 4):
-            z, zi = G.Z[q, b], G.Z[q, bi, ki]
+            z, c = block[q], zi[q]
             for k in range(LANES):
-                x[k] += zi * z[k]
-        for q in range(d % 4, d, 4):  # four at a time: x is touched less often
-            z0, z1, z2, z3 = G.Z[q, b], G.Z[q + 1, b], G.Z[q + 2, b], G.Z[q + 3, b]
-            c0, c1 = G.Z[q, bi, ki], G.Z[q + 1, bi, ki]
-            c2, c3 = G.Z[q + 2, bi, ki], G.Z[q + 3, bi, ki]
+                work[k] -= (c - z[k]) * (c - z[k])
+        for q in range(d % 4, d, 4):  # four at a time: `work` is touched less often
+            z0, z1, z2, z3 = block[q], block[q + 1], block[q + 2], block[q + 3]
+            c0, c1, c2, c3 = zi[q], zi[q + 1], zi[q + 2], zi[q + 3]
             for k in range(LANES):
-                x[k] += (c0 * z0[k] + c1 * z1[k]) + (c2 * z2[k] + c3 * z3[k])
-    exp2_single(work, row)
+                x0, x1, x2, x3 = c0 - z0[k], c1 - z1[k], c2 - z2[k], c3 - z3[k]
+                work[k] -= (x0 * x0 + x1 * x1) + (x2 * x2 + x3 * x3)
+        for k in range(LANES):
+            to[k] = exp2_of_single(work[k])
 
 
 @jit(fast=True)
 def _compute_row(G, i, work):
-    """K_i, with the penalty, if there is one."""
+    """K_i, with the penalty, if there is one, in the next slot."""
     bi, ki = i // LANES, i % LANES
-    row = G.K[i]
+    row = G.K[G.count[0]]
     if G.index.size > 0:
         _copy_row(G, i, row)
     else:
-        _gaussian_row(G, i, work, row)
+        _gaussian_row(G.Z, i, work, row)
     for p in range(G.A.shape[0]):
         ai = G.A[p, bi, ki]
         for b in range(row.shape[0]):
@@ -202,16 +221,17 @@ def _compute_row(G, i, work):
             for k in range(LANES):
                 x[k] += ai * a[k]
     row[bi, ki] = G.diag[bi, ki]
-    G.known[i] = True
-    G.budget[0] -= 1
+    G.slot[i] = G.count[0]
+    G.count[0] += 1
+    G.count[1] -= 1
 
 
 @jit
 def know(G, rows):
     """Compute those of the rows that are not known yet, whatever the budget."""
-    work = np.empty(G.diag.shape)
+    work = np.empty(LANES, np.float32)
     for i in rows:
-        if not G.known[i]:
+        if G.slot[i] < 0:
             _compute_row(G, i, work)
 
 
@@ -229,7 +249,7 @@ def smo_lanes(G, lo, hi, beta, v, up, down, eps, max_steps):
     -------
     (steps, violation, spent) : spent is whether a row was missing and the budget spent
     """
-    K, diag, work = G.K, G.diag, np.empty(G.diag.shape)
+    K, diag, slot, work = G.K, G.diag, G.slot, np.empty(LANES, np.float32)
     best, where = np.empty(LANES, np.float32), np.empty(LANES, np.int32)
     least = np.empty(LANES, np.float32)
     flat = np.float32(FLAT * np.max(diag))
@@ -242,16 +262,16 @@ def smo_lanes(G, lo, hi, beta, v, up, down, eps, max_steps):
         top, bottom = v[bi, ki], np.float64(least.min())
         if not top - bottom > eps or steps >= max_steps:
             return steps, max(top - bottom, 0.0), False
-        if not G.known[i]:
-            if G.budget[0] <= 0:
+        if slot[i] < 0:
+            if G.count[1] <= 0:
                 return steps, top - bottom, True
             _compute_row(G, i, work)
-        row = K[i]
+        row = K[slot[i]]
         _select_partner(row, v, down, diag, top, diag[bi, ki], flat, best, where)
         j = _winner(best, where)
         bj, kj = j // LANES, j % LANES
-        if not G.known[j]:
-            if G.budget[0] <= 0:
+        if slot[j] < 0:
+            if G.count[1] <= 0:
                 return steps, top - bottom, True
             _compute_row(G, j, work)
         eta = max(diag[bi, ki] + diag[bj, kj] - np.float32(2.0) * row[bj, kj], flat)
@@ -260,7 +280,7 @@ def smo_lanes(G, lo, hi, beta, v, up, down, eps, max_steps):
         down[bi, ki] = can if beta[i] > lo[i] else far
         up[bj, kj] = can if beta[j] < hi[j] else -far
         down[bj, kj] = can if beta[j] > lo[j] else far
-        _update_and_select(row, K[j], t, v, up, down, best, where, least)
+        _update_and_select(row, K[slot[j]], t, v, up, down, best, where, least)
         steps += 1
 
 
@@ -268,21 +288,23 @@ def smo_lanes(G, lo, hi, beta, v, up, down, eps, max_steps):
 
 
 @jit
-def _gather_rows(K, chosen, first, last, out):
+def _gather_rows(K, rows, chosen, first, last, out):
     for i in range(first, last):
-        row, to = K[chosen[i]], out[i]
+        row, to = K[rows[i]], out[i]
         for j in range(chosen.size):
             to[j] = row[chosen[j]]
+        to[chosen.size :] = 0.0
 
 
-def gather(K, chosen):
-    """K[chosen][:, chosen], padded; K is (m, padded(m))."""
-    n = chosen.size
-    out = np.zeros((n, padded(n)), np.float32)
+def gather(G, chosen):
+    """K[chosen][:, chosen], padded; all these rows are there."""
+    n, K = chosen.size, G.rows
+    out, rows = np.empty((n, padded(n)), np.float32), G.slot[chosen].astype(np.uint64)
     step = max(1, -(-n // n_threads()))
     chosen = chosen.astype(np.uint64)  # no index counts from the end: none has to be tested
     parallel_for(
-        lambda p: _gather_rows(K, chosen, p * step, min(n, (p + 1) * step), out), -(-n // step)
+        lambda p: _gather_rows(K, rows, chosen, p * step, min(n, (p + 1) * step), out),
+        -(-n // step),
     )
     return out
 
@@ -302,10 +324,10 @@ def _subtract_rows(K, rows, d, v):
             v[k] -= s * a[k]
 
 
-def subtract_rows(K, rows, d, v):
+def subtract_rows(G, rows, d, v):
     """v −= K[:, rows] d in place, K symmetric, v in lanes: each thread has a stripe of columns."""
-    flat = v.reshape(-1)
-    rows = rows.astype(np.uint64)
+    flat, K = v.reshape(-1), G.rows
+    rows = G.slot[rows].astype(np.uint64)
     step = padded(-(-flat.size // n_threads()))
     parallel_for(
         lambda p: _subtract_rows(

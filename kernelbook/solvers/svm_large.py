@@ -8,7 +8,8 @@ the time, and what it gets wrong, 3·10⁻⁸ of an entry, matters only at the v
 1. *Descend.*  `smo_lanes` on the single-precision K, to a violation of 0.3.  Once most coordinates
    sit at bounds they do not want to leave, the others get a small matrix of their own
    (`_shrunk`).  Features other than the constant are an augmented Lagrangian: ρQQᵀ is added to K.
-   Of a Gaussian, rows are computed when they are needed, until they are `LAZY` of all.
+   Of a Gaussian, rows are computed when they are needed; in many dimensions, where tiles are
+   cheaper, until they are too many.
 2. *Jump.*  Newton's method on the face (`face.face_target`), its K_FF in double precision from the
    kernel itself; only the gradient of the rest is moved by single-precision rows.  Its steps
    cost |F|³/3 operations each.  If so many coordinates are free that this is more than SMO is
@@ -36,9 +37,7 @@ from kernelbook._jit import parallel_for
 from kernelbook.features import feature_range
 from kernelbook.solvers.face import face_target
 from kernelbook.solvers.smo_lanes import (
-    LANES,
     Lanes,
-    columns,
     gather,
     know,
     known_matrix,
@@ -47,6 +46,7 @@ from kernelbook.solvers.smo_lanes import (
     padded,
     smo_lanes,
     subtract_rows,
+    unknown_matrix,
 )
 from kernelbook.solvers.svm_certificate import COARSE_GAP, certify, repair, violation
 from kernelbook.solvers.svm_dual import SVMSolution, bounds_reached
@@ -58,14 +58,26 @@ __all__ = ["GramSource", "solve_large"]
 START = 0.3
 """The violation at which Newton's method may take over."""
 
-LAZY = 0.25
-"""Rows are computed one by one until they are this fraction of all, or 5/d in d > 20 dimensions."""
+LAZY = 20
+"""Up to this many dimensions a row alone is as cheap as in a tile, and computed when it is needed.
+
+In d more, rows are computed one by one until they are 10/d of all.
+"""
+
+NEAR = 32.0
+"""Rows alone are computed in single precision, for points ‖z‖ ≤ NEAR (see `smo_lanes`)."""
 
 PROX = 1e-4
 """Its first proximal term, in units of K's diagonal."""
 
 SHRINK = 0.7
 """A small matrix is made when at most this fraction of the coordinates is needed."""
+
+WRONG_FACE = 0.2
+"""When Newton's method wants more than this fraction of its face at bounds, it has come too early.
+
+Where it works, it is less than a sixth in the first step and next to none in the second.
+"""
 
 ROUNDS = 8
 """How often the search may go on from the exact gradient."""
@@ -123,12 +135,13 @@ class _State:
         self.gram.single(self.G.rows)
         if self.rho:
             _add_penalty(self.G.rows, np.sqrt(self.rho) * self.penalized)
-        self.G.known[:] = True
+        self.G.slot[:] = np.arange(len(self.beta))
+        self.G.count[:] = len(self.beta), 0
 
     def part(self, rows):
         """(K + ρQQᵀ)[rows][:, rows], padded: copied if it is there, otherwise computed."""
-        if self.G.known[rows].all():
-            return gather(self.G.rows, rows)
+        if np.all(self.G.slot[rows] >= 0):
+            return gather(self.G, rows)
         out = np.empty((rows.size, padded(rows.size)), dtype=np.float32)
         self.gram.single(out, rows)
         if self.rho:
@@ -139,7 +152,7 @@ class _State:
         """(K + ρQQᵀ)[:, rows] s, in lanes."""
         know(self.G, rows)
         out = np.zeros_like(self.v)
-        subtract_rows(self.G.rows, rows, -s, out)
+        subtract_rows(self.G, rows, -s, out)
         return out
 
 
@@ -190,20 +203,21 @@ def _start(gram, Q, y, C):
     diag = gram.diagonal + np.einsum("ij,ij->i", A, A)
     lo, hi = np.minimum(0.0, y * C), np.maximum(0.0, y * C)
     point = (lo, hi, np.zeros(m), np.zeros(r), lanes(y, 0.0, np.float64))
-    K = np.empty((m, padded(m)), dtype=np.float32)  # memory that is not touched costs nothing
     factors = gram.exponents()
-    if factors is None:
-        state = _State(gram, known_matrix(K, diag), Q, rho, *point)
-        state.fill()
-        return state
-    Z, s = factors
-    budget = int(LAZY * m * min(1.0, 20.0 / Z.shape[1]))
-    G = Lanes(
-        K.reshape(m, -1, LANES), lanes(diag, 1.0, np.float32), np.zeros(m, dtype=bool),
-        np.array([budget]), columns(Z, np.float64), lanes(s, -1e4, np.float64),
-        columns(A, np.float32),
-    )  # fmt: skip
-    return _State(gram, G, Q, rho, *point)
+    if factors is not None:
+        Z = np.sqrt(0.5) * factors[0]
+        if np.sqrt(np.max(-factors[1])) <= NEAR:
+            G = unknown_matrix(diag, _budget(*Z.shape), Z, A)
+            return _State(gram, G, Q, rho, *point)
+    G = known_matrix(np.empty((m, padded(m)), dtype=np.float32), diag)
+    state = _State(gram, G, Q, rho, *point)
+    state.fill()
+    return state
+
+
+def _budget(m, d):
+    """How many rows of m are computed one by one, in d dimensions."""
+    return m if d <= LAZY else 10 * m // d
 
 
 def _add_penalty(K, A):
@@ -233,7 +247,7 @@ def _search(state, goal):
             return
         if eps <= goal:
             return
-        eps = max(goal, eps / 3.0 if state.rho else eps / 10.0)
+        eps = max(goal, eps / 3.0 if state.rho or eps >= START else eps / 10.0)
 
 
 def _face(state):
@@ -276,11 +290,17 @@ def _descend(state, eps):
             break
         else:
             active = _undecided(state, left)
-            if active.size <= SHRINK * m:
+            if active.size <= SHRINK * m and _worth_a_copy(state, active.size):
                 cap -= _shrunk(state, active, eps, cap)
                 size = active.size
     _update_multipliers(state)
     return size
+
+
+def _worth_a_copy(state, n):
+    """Whether a matrix of n² pays: an entry takes as long as a coordinate in a step, and there may
+    be as many steps to come as there have been."""
+    return n * n <= state.steps * (state.beta.size - n)
 
 
 def _undecided(state, left):
@@ -337,14 +357,16 @@ def _newton(state, goal, max_steps=12):
         # No progress in four steps, or far too many free coordinates: SMO had better go on.
         if error <= goal or F.size > 0.7 * beta.size or (step >= 4 and error > 0.3 * first):
             break
-        try:
-            target, mu = face_target(state.gram.block(F), Q, v, r, lo, hi, beta, F, eps)
-        except linalg.LinAlgError:
-            target = None
         state.steps += 1
-        if target is None:
+        try:
+            target, mu = face_target(
+                state.gram.block(F), Q, v, r, lo, hi, beta, F, eps, most=WRONG_FACE
+            )
+        except linalg.LinAlgError:
             eps *= 10
             continue
+        if target is None:
+            break
         s = target - beta[F]
         moved = np.flatnonzero(s)
         Ks = state.times(F[moved], s[moved]).reshape(-1)[: beta.size]

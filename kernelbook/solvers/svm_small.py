@@ -108,8 +108,8 @@ def _by_pairs(whole, index, Q, rho, y, lo, hi):
         diag[i // LANES, i % LANES] = square
         v[i // LANES, i % LANES] = y[i]
     G = Lanes(
-        np.empty((n, b, LANES), np.float32), diag, np.zeros(n, np.bool_), np.full(1, n),
-        np.empty((0, b, LANES)), np.empty((0, LANES)), A, whole, index,
+        np.empty((n, b, LANES), np.float32), diag, np.full(n, -1), np.array([0, n]),
+        np.empty((b, 0, LANES), np.float32), A, whole, index,
     )  # fmt: skip
     steps, eps, flat = 0, 1.0 if r > 1 else START, v.reshape(-1)
     while True:

@@ -152,8 +152,8 @@ def votes(F, n_classes):
     return scores
 
 
-def gaussian_row(Z, s, A, i):
-    """Row i of 2^(z_i·z_j + s_i + s_j) + a_i·a_j."""
+def gaussian_row(Z, A, i):
+    """Row i of 2^(−‖z_i − z_j‖²) + a_i·a_j."""
     return np.array(
-        [2.0 ** (z @ Z[i] + t + s[i]) + a @ A[i] for z, t, a in zip(Z, s, A, strict=True)]
+        [2.0 ** -((z - Z[i]) @ (z - Z[i])) + a @ A[i] for z, a in zip(Z, A, strict=True)]
     )
