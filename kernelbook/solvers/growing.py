@@ -14,9 +14,9 @@ noise.
 
 **The solution.**  The old (w, λ, α) with a zero appended to w is feasible in the larger space and
 nearly optimal: few samples change sides.  The method of multipliers starts there with a large
-penalty, and ends after a few Newton steps in the space of the basis.  Every step is proved by its
-duality gap.  If that is not small the solver starts again without the memory, and then with
-coordinate descent; the best is kept.
+penalty, and looks for the sides; as soon as they are nearly right `kernelbook.solvers.sides` ends
+it, exactly.  Every step is proved by its duality gap.  If that is not small the solver starts
+again without the memory, and then with coordinate descent; the best is kept.
 
 Two facts for selection rules.  The objective never rises, since w_{k+1} = 0 is allowed; and it
 cannot fall by more than ½g², g = Σ β_i x̂_{i,k+1}: the old β is feasible in the new dual, where its
@@ -28,12 +28,15 @@ Giesen, Laue & Mueller (2012), section 3.2.  Higham (2002), *Accuracy and stabil
 algorithms*, on Cholesky factorization.
 """
 
+from functools import partial
+
 import numpy as np
 from scipy import linalg, sparse
 
 from kernelbook.solvers.multipliers import by_multipliers
 from kernelbook.solvers.primal import solve_primal
 from kernelbook.solvers.primal_problem import PrimalProblem, PrimalSolution
+from kernelbook.solvers.sides import by_sides
 
 __all__ = ["GrowingFactor", "GrowingHinge"]
 
@@ -94,13 +97,12 @@ class GrowingFactor:
 
     def column(self, j):
         """The coordinate that function j would add to x̂, or None if it must be refused."""
-        b = self._evaluations(j)
         if self._G is None:
-            return b
+            return self._evaluations([j])[:, 0]
         d = self.distance(j)
         if d == 0.0:
             return None
-        return (b - self.X @ self._L[j, : len(self.chosen)]) / np.sqrt(d)
+        return self._left([j])[:, 0] / np.sqrt(d)
 
     def distance(self, j):
         """The squared distance of function j from the span; 0 if it must be refused."""
@@ -118,9 +120,13 @@ class GrowingFactor:
         """A squared distance, in units of the squared norm, below which a function is refused."""
         return max(self._rtol, 8 * (len(self.chosen) + 1) * EPS)
 
-    def _evaluations(self, j):
-        b = self._B[:, [j]]
-        return b.toarray()[:, 0] if sparse.issparse(b) else b[:, 0]
+    def _evaluations(self, functions):
+        b = self._B[:, functions]
+        return b.toarray() if sparse.issparse(b) else b
+
+    def _left(self, functions):
+        """What the span leaves of some functions, at the samples; one column each."""
+        return self._evaluations(functions) - self.X @ self._L[functions, : len(self.chosen)].T
 
     def evaluations(self, rows):
         """All functions at some samples."""
@@ -148,18 +154,21 @@ class GrowingFactor:
         L = self._L[self.chosen, :k]
         return linalg.solve_triangular(L, np.eye(k), lower=True, trans="T")
 
-    def remainder(self, j):
-        """What is left of a refused function at the samples, normalized as if it were kept.
+    def remainder(self, functions):
+        """The largest value at a sample of what is left of refused functions, as if it were kept.
 
-        Its distance from the span is known to be at most what is hidden; below, it is noise, and
-        to divide by that would make any remainder look large.
+        That is, normalized.  The distance from the span is known to be at most what is hidden;
+        below, it is noise, and to divide by that would make any remainder look large.
         """
-        k = len(self.chosen)
-        left = self._evaluations(j) - self.X @ self._L[j, :k]
-        size = max(
-            self.squares[j] - self._L[j, :k] @ self._L[j, :k], self.blind() * self.squares[j]
-        )
-        return left / np.sqrt(size) if size > 0 else left
+        largest = 0.0
+        for begin in range(0, len(functions), 256):
+            part = functions[begin : begin + 256]
+            along, squares = self._L[part, : len(self.chosen)], self.squares[part]
+            size = squares - np.einsum("ij,ij->i", along, along)
+            size = np.sqrt(np.maximum(size, self.blind() * squares))
+            left = np.abs(self._left(part)).max(axis=0, initial=0.0)
+            largest = max(largest, float(np.max(left / np.where(size > 0, size, 1.0))))
+        return largest
 
 
 class GrowingHinge:
@@ -212,9 +221,14 @@ class GrowingHinge:
         root = np.sqrt(q.unit)
         w = np.append(self.w, np.zeros(k - self.w.size)) / root
         warm = {"w": w, "lam": self.lam, "alpha": self.alpha / q.unit, "sigma": BOLD}
+        ends = {
+            "judge": q.relative_gap,
+            "enough": EXACT,
+            "finish": partial(by_sides, q.X, q.P, q.y, q.u),
+        }
         best = None
         for start in (warm, {}):
-            r = by_multipliers(*self._arrays(q), **start, judge=q.relative_gap, enough=EXACT)
+            r = by_multipliers(*self._arrays(q), **start, **ends)
             found = q.solution(r.w, r.lam, q.y * r.alpha, r.n_iter)
             if best is None or found.certificate.gap < best[0].certificate.gap:
                 best = (found, root * r.w, r.lam, q.unit * r.alpha)

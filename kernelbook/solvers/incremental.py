@@ -158,7 +158,8 @@ class IncrementalPath:
 
     def _most_misclassified(self):
         margins = self.margins()
-        order = np.argsort(margins, kind="stable")
+        # Equal up to rounding is equal: the first of them, on any machine.
+        order = np.argsort(np.round(margins, 9), kind="stable")
         order = order[np.isfinite(margins[order])]
         if self._own is None:
             self._own = self._owners(order.size)
@@ -228,7 +229,7 @@ class IncrementalPath:
             return 0.0
         X = self.factor.X
         typical = np.sqrt(np.mean(np.einsum("ij,ij->i", X, X)))
-        largest = max(np.abs(self.factor.remainder(j)).max() for j in self.refused)
+        largest = self.factor.remainder(self.refused)
         if all_samples:
             largest = min(largest, self.factor.farthest())
         return float(largest / typical) if largest > 0 else 0.0

@@ -69,6 +69,7 @@ def by_multipliers(
     max_newton=500,
     sigma=None,
     enough=ENOUGH,
+    finish=None,
 ) -> MultiplierResult:
     """Minimize ½‖w‖² + Σ loss_i(y_i f_i), f = X w + P λ + offset, λ free.
 
@@ -91,6 +92,8 @@ def by_multipliers(
         The first σ and ρ; from a start that is nearly right, a large one saves steps.
     enough : float
         The error at which to stop.
+    finish : callable (λ, α) → (w, λ, α) or None, optional
+        A short way to the end, asked after every subproblem; what it finds is judged, with `judge`.
     """
     m, l = P.shape
     alpha = np.zeros(m) if alpha is None else np.clip(alpha, 0.0, u)
@@ -109,6 +112,11 @@ def by_multipliers(
         if not step.converged:  # the penalties are too large for rounding: half the way back
             sigma, rho, stalled = sigma / 30.0, rho / 30.0, stalled + 1
             continue
+        end = finish(step.lam, step.alpha) if finish is not None else None
+        if end is not None and (error := judge(end[0], end[1], y * end[2])) < best.error:
+            best = MultiplierResult(*end, n_newton, float(error))
+            if error <= enough:
+                break
         # What a proximal step moved, over its length, is the residual of the optimality conditions.
         margin = np.abs(step.alpha - alpha).max(initial=0.0) / sigma
         balance = np.abs(step.lam - lam).max(initial=0.0) / rho
