@@ -4,14 +4,28 @@ SciPy's wrappers of BLAS hold Python's global lock while they compute: on two th
 turns.  SciPy also hands out the bare addresses of the same routines (`scipy.linalg.cython_blas`),
 and a call through `ctypes` lets go of the lock.  Both functions work in place, on whole panels of
 rows: what a solver does to a tile of the kernel matrix before it forgets it.
+
+`one_thread` is for what stands between the passes: the algebra of n×n matrices.  BLAS would divide
+it among threads that spend more time waiting for each other than computing, and on a machine with
+other work to do a hundred times more.
 """
 
 import ctypes
+from contextlib import nullcontext
 
 import numpy as np
 from scipy.linalg import cython_blas
 
-__all__ = ["add_gram", "solve_rows"]
+from kernelbook._jit import _serial_blas
+
+__all__ = ["add_gram", "one_thread", "solve_rows"]
+
+_SMALL = 1500  # a Cholesky factor of that size takes a twentieth of a second
+
+
+def one_thread(n):
+    """A context for the algebra of n×n matrices: BLAS on one thread, unless they are large."""
+    return _serial_blas if n <= _SMALL else nullcontext()
 
 
 def _routine(name, count):

@@ -82,13 +82,16 @@ def _by_product(X, Z):
     with np.errstate(all="ignore"):  # what overflows here is not trusted below
         centre = Z.mean(axis=0)
         Zc = Z - centre
-        Xc = Zc if X is Z else X - centre
         z2 = np.einsum("ij,ij->i", Zc, Zc)
-        x2 = z2 if X is Z else np.einsum("ij,ij->i", Xc, Xc)
 
     def fill(rows, cols, out):
-        np.matmul(Xc[rows], Zc[cols].T, out=out)
-        product_to_squares(X[rows], Z[cols], x2[rows], z2[cols], out)
+        if X is Z:
+            Xc, x2 = Zc[rows], z2[rows]
+        else:  # of a tile, which is in the cache; a copy of all rows would have to come from memory
+            Xc = X[rows] - centre
+            x2 = np.einsum("ij,ij->i", Xc, Xc)
+        np.matmul(Xc, Zc[cols].T, out=out)
+        product_to_squares(X[rows], Z[cols], x2, z2[cols], out)
 
     return fill
 

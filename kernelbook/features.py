@@ -24,12 +24,11 @@ functions (two class indicators that never fire in the training set are both zer
 Then λ is not unique; `feature_range` reduces P to its range and fixes one λ.
 """
 
-from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from math import comb
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import sparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.pipeline import Pipeline
@@ -39,6 +38,8 @@ from sklearn.utils.validation import (
     has_fit_parameter,
     validate_data,
 )
+
+from kernelbook.ranges import FeatureRange, feature_range
 
 __all__ = [
     "Constant",
@@ -141,9 +142,13 @@ class Polynomials(TransformerMixin, BaseEstimator):
     def transform(self, X):
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
-        U = (X - self.center_) / self.half_range_
-        P = np.ones((len(X), len(self.powers_)))
-        for column, powers in zip(P.T, self.powers_, strict=True):
+        P, d = np.empty((len(X), len(self.powers_))), X.shape[1]
+        P[:, 0] = 1.0
+        # The monomials of degree one stand where the others find them.
+        U = P[:, 1 : 1 + d] if self.degree else np.empty(X.shape)
+        np.divide(np.subtract(X, self.center_, out=U), self.half_range_, out=U)
+        for column, powers in zip(P.T[1 + d :], self.powers_[1 + d :], strict=True):
+            column[:] = 1.0
             for j in np.flatnonzero(powers):
                 column *= U[:, j] ** powers[j]
         return P
@@ -338,74 +343,3 @@ def check_order(P, X, kernel) -> None:
             f"this sample.  Use features={remedy}, or add it to yours.  (Other features may do, "
             "with a proof of their own: pass the Gram matrix, kernel='precomputed'.)"
         )
-
-
-@dataclass(frozen=True)
-class FeatureRange:
-    """An orthonormal basis of the range of √D P, and the way back to λ.
-
-    Attributes
-    ----------
-    Q : (m, r) array
-        Orthonormal columns spanning the range of √D P, D = diag(weights).
-    T : (ℓ, r) array
-        √D P T = Q, so λ = Tν is the coefficient vector with √D Pλ = Qν.
-    values : (min(m, ℓ),) array
-        The singular values that decided, in units of the largest, in descending order.
-    """
-
-    Q: np.ndarray
-    T: np.ndarray
-    values: np.ndarray
-
-    @property
-    def rank(self) -> int:
-        return self.Q.shape[1]
-
-    @property
-    def doubtful(self) -> bool:
-        """Whether rounding has decided the rank: the singular values fall into it without a gap.
-
-        Dependent features leave a gap, from 10⁻³, say, to rounding; the powers of a coordinate
-        that varies by one part in 10⁴ leave none: 1, 10⁻⁴, 10⁻⁸, 10⁻¹², and the next is lost.
-        """
-        r, s = self.rank, np.maximum(self.values, np.finfo(float).eps)
-        if not 1 < r < len(s) or s[r - 1] > 1e-4:
-            return False
-        falls = np.log(s[:-1] / s[1:])
-        return bool(falls[r - 1] < 1.5 * falls[: r - 1].max())
-
-
-def feature_range(P, weights=None, rtol=None) -> FeatureRange:
-    """Reduce a feature matrix to its numerical range on the sample.
-
-    With rank P < ℓ many λ give the same values Pλ on the sample, and off the sample they may
-    differ.  One rule decides: the λ of least Euclidean norm once every column of P has been
-    scaled to largest entry one.  It does not depend on the order or the units of the features,
-    and a feature that is zero on the sample gets the coefficient zero.
-
-    Parameters
-    ----------
-    P : (m, ℓ) array
-    weights : (m,) array, optional
-        Positive sample weights.
-    rtol : float, optional
-        Singular values below rtol times the largest count as zero; max(m, ℓ)·ε by default.
-    """
-    m, l = P.shape
-    size = np.abs(P).max(axis=0, initial=0.0)
-    absent = size == 0
-    size[absent] = 1.0
-    scaled = P / size
-    if weights is not None:
-        scaled = scaled * np.sqrt(weights / weights.max())[:, None]
-    if l == 0:
-        return FeatureRange(np.empty((m, 0)), np.empty((0, 0)), np.empty(0))
-    U, s, Vt = linalg.svd(scaled, full_matrices=False)
-    rtol = max(m, l) * np.finfo(float).eps if rtol is None else rtol
-    r = int(np.sum(s > rtol * s[0])) if s[0] > 0 else 0
-    T = (Vt[:r].T / s[:r]) / size[:, None]
-    T[absent] = 0.0  # exactly, not up to rounding: off the sample the feature may be large
-    if weights is not None:
-        T = T / np.sqrt(weights.max())
-    return FeatureRange(np.ascontiguousarray(U[:, :r]), T, s / (s[0] or 1.0))

@@ -17,6 +17,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from kernelbook import ranges
 from kernelbook.features import (
     Constant,
     Polynomials,
@@ -378,3 +379,39 @@ def test_a_rank_that_rounding_decides_is_doubtful(values, doubtful):
     assert not feature_range(np.empty((5, 0))).doubtful
     assert len(r.values) == len(values)
     assert r.values[0] == 1.0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_tall_matrices_have_the_same_range_by_triangles(weighted, monkeypatch):
+    """CholeskyQR2 beside the decomposition, up to the condition number from which that decides."""
+    rng = np.random.default_rng(0)
+    w = rng.uniform(0.1, 4, size=6000) if weighted else None
+    root = np.sqrt(w)[:, None] if weighted else 1.0
+    decided = []
+    svd = ranges.linalg.svd
+    monkeypatch.setattr(ranges.linalg, "svd", lambda *a, **k: decided.append(1) or svd(*a, **k))
+    for spread, quick in ((0, True), (2, True), (5, False), (9, False)):
+        turn = np.linalg.qr(rng.normal(size=(20, 20)))[0]
+        P = rng.normal(size=(6000, 20)) * np.logspace(0, -spread, 20) @ turn * 1e3
+        decided.clear()
+        ours = feature_range(P, w)
+        assert (not decided) == quick
+        U, s, _ = np.linalg.svd(root * P / np.abs(P).max(axis=0), full_matrices=False)
+        np.testing.assert_allclose(ours.Q.T @ ours.Q, np.eye(20), atol=1e-14)
+        np.testing.assert_allclose(ours.Q @ (ours.Q.T @ U), U, atol=1e-13 * 10**spread)
+        np.testing.assert_allclose(root * P @ ours.T, ours.Q, atol=1e-12 * 10**spread)
+        np.testing.assert_allclose(ours.values, s / s[0], rtol=1e-10 * 10**spread)
+        assert (ours.rank, ours.doubtful) == (20, False)
+
+
+def test_tall_dependent_matrices_go_to_the_decomposition():
+    rng = np.random.default_rng(0)
+    P = np.asfortranarray(rng.normal(size=(9000, 12)))
+    kept = P.copy()
+    P[:, 3] = P[:, 4] + P[:, 5]
+    P[:, 7] = 0.0
+    r = feature_range(P)
+    assert r.rank == 10
+    assert not r.T[7].any()
+    np.testing.assert_allclose(P @ r.T, r.Q, atol=1e-13)
+    np.testing.assert_array_equal(P[:, 8:], kept[:, 8:])

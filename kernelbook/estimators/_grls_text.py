@@ -73,7 +73,7 @@ MATRIX_FREE = """    centers_ : (n, d) array
         rounding and have coefficient zero.
     full_gap_ : float, (k,) array or None
         For solver="nystrom", a bound on how far the objective is above the optimum over *all*
-        translates, where m ≤ 4096 or computing it costs no more than the fit.
+        translates, where m ≤ 4096 or computing it adds no more than a quarter to the fit.
     n_iter_ : int
         The steps of conjugate gradients; 1 for a direct solution.
     n_modes_, kernel_error_ : int, float

@@ -25,15 +25,17 @@ Camoriano & Rosasco, *Less is more: Nyström computational regularization*, NIPS
 *Accuracy and Stability of Numerical Algorithms* (2002).
 """
 
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import blas, lapack
 
-from kernelbook._blas import solve_rows
+from kernelbook._blas import one_thread, solve_rows
 from kernelbook.features import feature_range
 from kernelbook.solvers.grls import power_of_two
+from kernelbook.solvers.translates import inverse_norm, whitened
 
 __all__ = ["CenterBasis"]
 
@@ -85,7 +87,8 @@ class CenterBasis:
         unit = power_of_two(size)
         self.unit = 1.0 if 1e-100 < size < 1e100 or size == 0 else float(unit)
         rtol = _DEPENDENT if rtol is None else max(rtol, _DEPENDENT)
-        L, pivots = _pivoted_cholesky(gram / unit, kernel, rtol)
+        with one_thread(self.n):
+            L, pivots = _pivoted_cholesky(gram / unit, kernel, rtol)
         # A function that is zero, as the linear kernel's at the origin, adds nothing either.
         different = _different(centers) & (gram.diagonal() != 0)
         # In exact arithmetic the projected functions have at most n − rank P dimensions.
@@ -112,10 +115,23 @@ class CenterBasis:
         """ẑ for all rows of X at once: an (m, rank) array."""
         return self.coordinates(self.kernel(X, self.points))
 
+    @cached_property
+    def inverse_norm(self):
+        """A bound of ‖L⁻¹‖, by which L⁻¹ may enlarge rounding errors; ∞ where k is projected."""
+        if not self.rank or self._Q is not None:
+            return np.inf
+        with one_thread(self.rank):
+            return inverse_norm(self._L)
+
+    def whitened(self, gram):
+        """L⁻¹ gram L⁻ᵀ: a sum of kkᵀ turned into the sum of ẑẑᵀ."""
+        return whitened(self._L, gram)
+
     def times(self, U):
         """The coefficients Tu of the translates at `points`, a column for each column of U."""
         if self.rank:
-            U = blas.dtrsm(1.0, self._L, U, lower=1, trans_a=1)
+            with one_thread(self.rank):
+                U = blas.dtrsm(1.0, self._L, U, lower=1, trans_a=1)
         if self._Q is None:
             return np.ascontiguousarray(U)
         C = np.zeros((self.n, U.shape[1]))
@@ -126,7 +142,10 @@ class CenterBasis:
         """Tᵀg for g over `points`."""
         if self._Q is not None:
             G = _projected(self._Q, G)[self._kept]
-        return np.ascontiguousarray(blas.dtrsm(1.0, self._L, G, lower=1)) if self.rank else G
+        if not self.rank:
+            return G
+        with one_thread(self.rank):
+            return np.ascontiguousarray(blas.dtrsm(1.0, self._L, G, lower=1))
 
     def place(self, C):
         """Coefficients over `points` as coefficients over all centres."""

@@ -61,6 +61,8 @@ class ScaledData:
     ----------
     root : (m, 1) array
         The diagonal of S.
+    weighted : bool
+        Whether S is not the identity.
     features : FeatureRange
         Q and T.
     P, target, rest : arrays
@@ -74,12 +76,13 @@ class ScaledData:
     def __init__(self, P, Y, weights=None):
         m = len(Y)
         self.root = np.ones((m, 1))
-        if weights is not None and np.ptp(weights) > 0:
+        self.weighted = weights is not None and np.ptp(weights) > 0
+        if self.weighted:
             w = np.maximum(weights / weights.max(), 1e-300)
             self.root = np.sqrt(w * (m / w.sum()))[:, None]
-        self.features = feature_range(P, self.root[:, 0] ** 2)
+        self.features = feature_range(P, self.root[:, 0] ** 2 if self.weighted else None)
         self.Q, self.T = self.features.Q, self.features.T
-        self.P = self.root * P
+        self.P = self.root * P if self.weighted else P
         self.y_unit = power_of_two(np.abs(Y).max(axis=0))
         self.target = self.root * (Y / self.y_unit)
         self.rest = project(self.Q, self.target)

@@ -21,7 +21,8 @@ the centres be anywhere, and the features and the weights take part.
 
 **All rows, s = m,** makes B the matrix of (1), and its Cholesky factor the solution: one heavy
 pass, 2mn² operations instead of some twenty light ones.  `direct_pays` compares the two by
-counting operations.
+counting operations.  Where the centres are well conditioned the pass sums over k, which takes half
+of that, and the residual from rows says how good it was: `translates`.
 
 **Certificate** (of the optimum *in the span of the centres and features*).  e = M(ỹ − Ẑu) is what
 the fitted function leaves.  The dual of (1) at α = e/ρ gives
@@ -44,8 +45,8 @@ in place of ‖R‖‖e‖.  The first goes into `gap`, and `kkt` is the smaller
 of the sum of what CG, rounding and the second leave.  Conjugate gradients do not work on such
 centres: with the `rtol` that their rounding asks for, too much would be dropped.
 
-**Rounding.**  The direct solution knows r from the sums that it has, plus ε‖ẐᵀẐ‖‖u‖, what these
-sums may have lost.  Where that is above `tol` (γ below some 10⁻⁷) the residual is computed anew in
+**Rounding.**  The direct solution over ẑ knows r from its sums, plus ε‖ẐᵀẐ‖‖u‖, what these
+may have lost.  Where that is above `tol` (γ below some 10⁻⁷) the residual is computed anew in
 a pass over rows of ẑ, and solved for once more.  Conjugate gradients work with k instead of ẑ,
 to spare n² operations a row: there r carries about ε/√(rtol·γ), and `suitable_basis` takes the
 rtol that keeps that below `tol`.  And f is predicted from c, not from u: by how much the
@@ -54,8 +55,8 @@ dependent centres have large coefficients of both signs.
 
 **And the full problem?**  The same α is feasible for the dual of the full kernel ridge: its gap is
 ‖u‖² + αᵀK̃α − 2u·Ẑᵀα, the squared distance of f's kernel part from Σα_iK(x_i, ·), times ρ.  It costs
-a pass over the m×m kernel matrix; `full_gap` is computed where that is no more than the fit costs,
-and where m ≤ 4096.
+a pass over the m×m kernel matrix; `full_gap` is computed where that adds no more than a quarter to
+the fit, and where m ≤ 4096.
 
 References
 ----------
@@ -66,12 +67,14 @@ Carratino, Rosasco & Rudi, *Kernel methods through the roof*, NeurIPS 2020.
 import numpy as np
 from scipy import linalg, sparse
 
+from kernelbook._blas import one_thread
 from kernelbook.solvers.center_basis import CenterBasis
 from kernelbook.solvers.conjugate import conjugate_gradients, norms
 from kernelbook.solvers.grls_factor import project
 from kernelbook.solvers.grls_scaled import IterativeSolution, ScaledData
 from kernelbook.solvers.nystrom_statistics import accumulate, factored
 from kernelbook.solvers.panels import Panels, SymmetricProduct, silent
+from kernelbook.solvers.translates import Rounding, sums
 
 __all__ = ["direct_pays", "solve", "suitable_basis"]
 
@@ -79,6 +82,7 @@ _EPS = np.finfo(float).eps
 _ROUNDS = 6  # residuals computed anew
 _TYPICAL_STEPS = 20  # of conjugate gradients with a sketched preconditioner
 _SMALL = 4096  # samples whose full duality gap is cheap, whatever the fit costs
+_SHARE = 0.25  # of what the fit costs that the full duality gap may add to it
 _PROBE = 256  # rows on which the rounding of predictions is measured
 
 
@@ -149,7 +153,7 @@ class _Nystrom:
         if sketch is None:
             direct = basis.dropped or direct_pays(basis.rank, self.X.shape[1], k)
             sketch = m if direct else 4 * basis.n
-        self.direct, self.trace = sketch >= m, 0.0
+        self.direct, self.light, self.trace, self.change = sketch >= m, False, 0.0, 0.0
         self.panels = Panels(basis.kernel, self.X, basis.points, tick)
         if basis.rank == 0 or data.explained.all():
             lam, e = data.given(np.zeros_like(data.target))
@@ -163,6 +167,18 @@ class _Nystrom:
     def _directly(self, enough, sketch, max_iter, random_state, tick):
         """(u, λ, e, bound of ‖r‖) by the factor of (1), refined as long as that pays."""
         data, rho = self.data, self.rho
+        right = self._all_translates(enough)
+        if right is not None:
+            u, before = self._precondition(right), np.inf
+            for _ in range(_ROUNDS):
+                state = self._corrected(self._anew(u, translates=True))
+                u, bound = state[0], state[3]
+                if np.all(bound <= enough):
+                    return state, 0
+                if not np.any(bound < 0.5 * before) or np.any(self.delta > enough):
+                    break
+                before = bound
+        self.light, self.change = False, 0.0
         right = self._all_rows(tick)
         u = self._precondition(right)
         u += self._precondition(right - self.A @ u - rho * u)
@@ -180,6 +196,18 @@ class _Nystrom:
             if not np.any(norms(state[3]) < 0.5 * before):
                 break
         return (*state[:3], norms(state[3])), 0
+
+    def _corrected(self, state):
+        """A step u + Ĥ⁻¹r without a pass of its own: the proposition of `translates` bounds what
+        it leaves, and the sums know by how much it changes λ and the loss."""
+        u, lam, e, r = state
+        du = self._precondition(r)
+        ZMe = r + self.rho * u
+        self.change = np.einsum("ij,ij->j", du, self.A @ du - 2 * ZMe)
+        left = np.hypot(norms(e), norms(self.along)) * ~self.data.explained
+        self.delta = self.rounding.residual(left)
+        bound = self.rounding.share(self.rho) * norms(r) + self.delta
+        return u + du, lam - self.data.T @ (self.B.T @ du), e, bound
 
     def _by_gradients(self, enough, sketch, max_iter, random_state, tick):
         """The same by conjugate gradients with the preconditioner of `sketch` rows."""
@@ -215,11 +243,34 @@ class _Nystrom:
             self.basis, self.X, np.hstack([Q, self.data.rest]), self.data.root[:, 0], tick
         )
         B, right = products[:, : Q.shape[1]], products[:, Q.shape[1] :]
-        self.B, self.A, self.noise = B, gram - B @ B.T, _EPS * np.linalg.norm(gram)
-        self.trace = np.trace(gram)
-        self.factor = factored(self.A, self.rho, self.noise)
+        with one_thread(self.basis.rank):
+            self.B, self.A, self.noise = B, gram - B @ B.T, _EPS * np.linalg.norm(gram)
+            self.trace = np.trace(gram)
+            self.factor = factored(self.A, self.rho, self.noise)
         # Where the features explain y, u stays exactly zero.
         return right * ~self.data.explained
+
+    def _all_translates(self, enough):
+        """As `_all_rows`, from sums over k; None where they would lose too many digits."""
+        data, basis, left = self.data, self.basis, norms(self.data.rest)
+        if basis.dropped or basis.unit != 1.0 or basis.inverse_norm == np.inf:
+            return None  # what dropped centres cost is a difference that leaves no digit to lose
+        rows = self._probe()
+        panel = data.root[rows] * basis.kernel(self.X[rows], basis.points)
+        expected = Rounding(self.m / len(rows) * np.sum(panel**2), basis.inverse_norm)
+        if not expected.harmless(self.rho, left, enough):
+            return None
+        root = data.root if data.weighted else None
+        gram, (along, right) = sums(self.panels, root, [data.Q, data.rest])
+        self.rounding = Rounding(np.trace(gram), basis.inverse_norm)
+        if not self.rounding.harmless(self.rho, left, enough):
+            return None
+        with one_thread(basis.rank):
+            self.B, ZZ = basis.adjoint(along), basis.whitened(gram)
+            self.trace, self.light = np.trace(ZZ), True
+            self.A = ZZ - self.B @ self.B.T
+            self.factor = factored(self.A, self.rho, self.rounding.matrix)
+            return basis.adjoint(right) * ~data.explained
 
     def _sketch(self, s, random_state, tick):
         """Factor the matrix of s rows; returns the right-hand side."""
@@ -236,7 +287,8 @@ class _Nystrom:
         return both[:, data.Q.shape[1] :] * ~data.explained
 
     def _precondition(self, R):
-        return linalg.cho_solve(self.factor, R, check_finite=False)
+        with one_thread(len(R)):
+            return linalg.cho_solve(self.factor, R, check_finite=False)
 
     def _apply(self, V):
         """(ẐᵀMẐ + ρI)V in one pass: what the features take away is known from ẐᵀQ."""
@@ -253,27 +305,29 @@ class _Nystrom:
         residual = basis.adjoint(self.panels.adjoint(data.root * e)) - self.rho * u
         return u, lam, e, residual * ~data.explained
 
-    def _anew(self, u):
-        """u, λ, e and r, in one pass over K and ẑ."""
+    def _anew(self, u, translates=False):
+        """u, λ, e and r, in one pass over K and ẑ; or over K alone, with the rounding of that."""
         data, basis, root = self.data, self.basis, self.data.root
         c, g = basis.times(u), np.empty_like(data.target)
 
         def work(total, rows, panel):
             np.matmul(panel, c, out=g[rows])
-            Z = basis.coordinates(panel)
+            Z = panel if translates else basis.coordinates(panel)
             left = data.rest[rows] - root[rows] * g[rows]
             total[0][...] += Z.T @ (root[rows] * left)
             total[1][...] += data.Q[rows].T @ left
 
         shapes = u.shape, (data.Q.shape[1], u.shape[1])
-        products, along = self.panels.each(work, lambda: tuple(map(np.zeros, shapes)))
-        residual = products - self.B @ along - self.rho * u
+        products, self.along = self.panels.each(work, lambda: tuple(map(np.zeros, shapes)))
+        if translates:
+            products = basis.adjoint(products)
+        residual = products - self.B @ self.along - self.rho * u
         return u, *data.given(g), residual * ~data.explained
 
     def _finish(self, state, steps, tick):
         data, basis, rho = self.data, self.basis, self.rho
         u, lam, e, bound = state
-        penalty, loss = rho * norms(u) ** 2, norms(e) ** 2
+        penalty, loss = rho * norms(u) ** 2, np.maximum(norms(e) ** 2 + self.change, 0.0)
         off = bound / np.sqrt(rho) + self._rounding(u)
         outside, along = self._full(e, steps, tick)
         lost, moved = self._dropped(e, off, outside, along)
@@ -319,18 +373,23 @@ class _Nystrom:
         """An estimate of the norm of Kc − Ẑu, two ways to say the same, from some rows."""
         if not u.any():
             return np.zeros(u.shape[1])
-        rows = np.unique(np.linspace(0, self.m - 1, _PROBE).astype(int))
+        rows = self._probe()
         panel = self.basis.kernel(self.X[rows], self.basis.points)
         off = panel @ self.basis.times(u)
         off -= self.basis.coordinates(panel) @ u
         return norms(self.data.root[rows] * off) * np.sqrt(self.m / len(rows))
 
+    def _probe(self):
+        """Some rows, spread over the sample."""
+        return np.unique(np.linspace(0, self.m - 1, _PROBE).astype(int))
+
     def _full(self, e, steps, tick):
-        """eᵀRe and ‖MRe‖ where they cost no more than the fit, otherwise None."""
+        """eᵀRe and ‖MRe‖ where they are cheap beside the fit, otherwise None."""
         n, d = self.basis.n, self.X.shape[1]
-        light = entry_cost(d)
-        fit = n * (2 * n + 3 * light if self.direct else (steps + 4) * light)
-        if self.m > _SMALL and self.m * light > 2 * fit:
+        entry = entry_cost(d)
+        fit = n * ((1 if self.light else 2) * n + 2 * entry if self.direct else (steps + 4) * entry)
+        # Half of a symmetric matrix is computed.
+        if self.m > _SMALL and self.m * entry / 2 > _SHARE * fit:
             return None, None
         data, basis = self.data, self.basis
         Se = data.root * e
