@@ -420,28 +420,3 @@ def test_a_size_that_is_no_number_is_refused():
     model = IncrementalSVMClassifier(max_basis=3).fit(X, y)
     with pytest.raises(ValueError, match="n_basis=True"):
         model.predict(X, n_basis=True)
-
-
-def test_a_step_keeps_blas_to_one_thread(monkeypatch):
-    """Threads that wait for each other in a thousand small factorizations cost five times."""
-    from threadpoolctl import threadpool_info, threadpool_limits
-
-    from kernelbook.solvers import growing
-
-    def threads():
-        return [p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"]
-
-    inside, real = [], growing.by_multipliers
-
-    def watched(*args, **options):
-        inside.append(threads())
-        return real(*args, **options)
-
-    monkeypatch.setattr(growing, "by_multipliers", watched)
-    X, y = xor(40)
-    with threadpool_limits(2, user_api="blas"):
-        before = threads()
-        IncrementalSVMClassifier(max_basis=2).fit(X, y)
-        assert threads() == before
-    assert len(inside) == 3
-    assert {n for row in inside for n in row} == {1}

@@ -191,17 +191,25 @@ class IncrementalSVMClassifier(BasisClassifier):
     # ------------------------------------------------------------------------------ fitting
 
     def fit(self, X, y, sample_weight=None):
-        """Fit to labels y; a sample of weight 2 is the sample twice, one of weight 0 is absent."""
+        """Fit to labels y; a sample of weight 2 is the sample twice, one of weight 0 is absent.
+
+        Ctrl-C ends the path: the learner keeps its steps so far, as the KeyboardInterrupt says.
+        """
         self._check_parameters()
         with self._fresh():
             seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
             growth, folds = self._start(X, y, sample_weight, seed)
             size = growth.path.factor.capacity
             with tqdm(total=size, unit=" functions", disable=not self.verbose) as bar:
-                self.path_ = self._grow(growth, folds, bar)
+                self.path_, interrupted = self._grow(growth, folds, bar)
             self._keep(growth)
         self._warn(growth)
         warn_if_blurred(blur(self.basis_, growth.path.factor.X, growth.path.solutions))
+        if interrupted:
+            raise KeyboardInterrupt(
+                f"fit was interrupted: the learner has kept its first {len(self.path_)} functions "
+                f"of max_basis={self.max_basis}, and can be used."
+            )
         return self
 
     def _start(self, X, y, sample_weight, seed):
@@ -241,7 +249,21 @@ class IncrementalSVMClassifier(BasisClassifier):
         return splitter.split(X, y)
 
     def _grow(self, growth, folds, bar):
-        path, least, since = [], np.inf, 0
+        """The path, and whether it was interrupted after its first step."""
+        path, interrupted = [], False
+        try:
+            self._go_on(path, growth, folds, bar)
+        except KeyboardInterrupt:
+            if not path:
+                raise
+            interrupted = True
+            growth.path.factor.truncate(len(path))
+        if not path:
+            raise ValueError("no basis function has a positive norm: there is nothing to choose.")
+        return path, interrupted
+
+    def _go_on(self, path, growth, folds, bar):
+        least, since = np.inf, 0
         while len(path) < self.max_basis and growth.step():
             for fold in folds:
                 fold.step()
@@ -255,9 +277,6 @@ class IncrementalSVMClassifier(BasisClassifier):
             least = min(error, least)
             if self.stop is not None and self.patience is not None and since >= self.patience:
                 break
-        if not path:
-            raise ValueError("no basis function has a positive norm: there is nothing to choose.")
-        return path
 
     def _keep(self, growth):
         errors = [step.validation_error for step in self.path_]
@@ -265,7 +284,8 @@ class IncrementalSVMClassifier(BasisClassifier):
         self.n_basis_, factor = best, growth.path.factor
         self.selected_ = np.array(factor.chosen, dtype=np.intp)
         self.refused_ = np.array(growth.path.refused, dtype=np.intp)
-        self._core, self._weights, self._coefs = factor.core(), growth.weights, growth.coefs
+        self._core, steps = factor.core(), len(self.path_)  # an unrecorded step does not count
+        self._weights, self._coefs = growth.weights[:steps], growth.coefs[:steps]
         self.basis_coef_, self.coef_ = self._weights[best - 1], self._coefs[best - 1]
         self.certificate_ = self.path_[best - 1].certificate
         self.classes_, self._scheme = growth.classes, growth.scheme

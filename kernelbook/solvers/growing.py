@@ -146,6 +146,10 @@ class GrowingFactor:
         self._X[:, k] = x
         self.chosen.append(j)
 
+    def truncate(self, k):
+        """Forget all functions but the first k."""
+        del self.chosen[k:]
+
     def core(self):
         """The upper triangular (k, k) matrix T with e = f_chosen T; None for the identity."""
         if self._G is None:
