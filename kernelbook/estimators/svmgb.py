@@ -35,7 +35,7 @@ from kernelbook.estimators._svm_checks import (
 )
 from kernelbook.features import check_order
 from kernelbook.solvers.svm_certificate import COARSE_GAP, certify
-from kernelbook.solvers.svm_convexity import is_convex
+from kernelbook.solvers.svm_convexity import is_convex, passes_whole
 from kernelbook.solvers.svm_dual import SMALL, solve_apart, solve_svm
 from kernelbook.solvers.svm_large import solve_large
 from kernelbook.solvers.svm_reference import solve_reference
@@ -237,29 +237,29 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         |Φ_ij|.
         """
         gram, origin, tilt = self._centred_gram(sample)
-        size = _largest(gram, self._kind())
-        tried = (
-            self.solver == "smo" and self.max_iter < 0 and tilt is None and self._kind() != "cpd"
-        )
+        size, kind = _largest(gram, self._kind()), self._kind()
+        if kind == "unknown" and len(problems) > 1 and passes_whole(gram):
+            kind = "pd"  # and so is every part of it: no need to ask each
+        tried = self.solver == "smo" and self.max_iter < 0 and tilt is None and kind != "cpd"
         if tried:
-            self._fit_small(gram, sample.P, C, problems, solutions)
+            self._fit_small(gram, kind, sample.P, C, problems, solutions)
         alike = self._kind() == "pd" and None not in solutions
         for i, (rows, sign) in enumerate(problems):
             if solutions[i] is None:
                 # A pair has a copy of its own; one-vs-rest needs the matrix again.
                 own = rows.size < len(gram) or (len(problems) == 1 and not self._precomputed)
                 g = None if tilt is None else tilt[rows]
-                solutions[i] = self._solve(gram, sample.P, C, rows, sign, g, own, tried)
+                solutions[i] = self._solve(gram, kind, sample.P, C, rows, sign, g, own, tried)
         return origin, alike, size
 
-    def _fit_small(self, gram, P, C, problems, solutions):
+    def _fit_small(self, gram, kind, P, C, problems, solutions):
         """Small problems, as far as one attempt does them; several threads share the matrix."""
         options = {"tol": self.tol, "gap_tol": self.gap_tol}
 
         def attempt(i):
             rows, sign = problems[i]
             part = P[rows], sign, C[rows]
-            if self._kind() == "pd":
+            if kind == "pd":
                 solutions[i] = solve_small(gram, rows, *part, **options)
             elif is_convex(block := gram[np.ix_(rows, rows)], part[0]):
                 solutions[i] = solve_small(block, np.arange(rows.size), *part, **options)
@@ -275,11 +275,11 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         near = sample.X - origin
         return self._gram(near), origin, self.kernel_(near, origin[None])[:, 0]
 
-    def _solve(self, gram, P, C, rows, sign, tilt, own, tried):
+    def _solve(self, gram, kind, P, C, rows, sign, tilt, own, tried):
         part = gram if rows.size == len(gram) else gram[np.ix_(rows, rows)]
         problem = (part, P[rows], sign, C[rows])
         options = {"tilt": tilt, "max_iter": self.max_iter, "verbose": self.verbose}
-        options["kind"] = self._kind()
+        options["kind"] = kind
         if self.solver == "cvxopt":
             return solve_reference(*problem, **options)
         options |= {"tol": self.tol, "gap_tol": self.gap_tol, "tried": tried, "overwrite": own}
