@@ -12,6 +12,15 @@ distance of f_p from the span.  It is a difference of numbers with a rounding er
 kε G_pp; a function no farther than that is refused, whatever `rtol`: what would be normalized is
 noise.
 
+**Patience.**  A function that is a little farther is normalized with a relative error of about
+η = kε G_pp/d in the square, and so is what all others have in common with it: L_jp², which by
+Cauchy and Schwarz is at most the squared distance of f_j.  As long as some f_j is far, that is a
+large error, and X̂X̂ᵀ no longer the kernel of a subspace: objectives then fall below that of the
+whole space.  Always to take the farthest function (full pivoting) would avoid it, but here others
+choose.  So a function is *postponed* while η times the largest squared distance, in units of the
+squared norm, exceeds `TRUSTED` (threshold pivoting).  The farthest never waits, and distances only
+fall: in the end everyone is chosen or refused.
+
 **The solution.**  The old (w, λ, α) with a zero appended to w is feasible in the larger space and
 nearly optimal: few samples change sides.  The method of multipliers starts there with a large
 penalty, and looks for the sides; as soon as they are nearly right `kernelbook.solvers.sides` ends
@@ -25,7 +34,7 @@ value is less by ½g².
 References
 ----------
 Giesen, Laue & Mueller (2012), section 3.2.  Higham (2002), *Accuracy and stability of numerical
-algorithms*, on Cholesky factorization.
+algorithms*, on Cholesky factorization, with and without pivoting.
 """
 
 from functools import partial
@@ -45,6 +54,8 @@ EXACT = 1e-11
 """The relative gap that the warm start aims for; a Newton step from there leaves only rounding."""
 GOOD = 1e-9
 """A larger relative gap makes the solver start again."""
+TRUSTED = 1e-8
+"""The relative error of an inner product that one more function may cause."""
 BOLD = 1e2
 """The first penalty from a warm start."""
 INDEFINITE = (
@@ -84,6 +95,7 @@ class GrowingFactor:
             raise ValueError(INDEFINITE)
         self._X = np.zeros((n, min(capacity, M)))
         self._L = None if G is None else np.zeros((M, self._X.shape[1]))
+        self._along = np.zeros(M)  # squared norms of the projections onto the span
         self.chosen = []
 
     @property
@@ -106,19 +118,30 @@ class GrowingFactor:
 
     def distance(self, j):
         """The squared distance of function j from the span; 0 if it must be refused."""
-        along = self._L[j, : len(self.chosen)]
-        d = self.squares[j] - along @ along
+        d = self.squares[j] - self._along[j]
         return float(d) if d > self.blind() * self.squares[j] else 0.0
+
+    def postponed(self):
+        """Which functions must wait, as the module says: a mask."""
+        if self._G is None:
+            return np.zeros(self.squares.size, dtype=bool)
+        left = np.maximum(self.squares - self._along, 0.0)
+        share = left / np.where(self.squares > 0, self.squares, 1.0)
+        least = self._hidden() / TRUSTED * share.max(initial=0.0)
+        return (share > self.blind()) & (share < least)
 
     def farthest(self):
         """The largest distance of a function from the span; at least what would be refused."""
-        along = self._L[:, : len(self.chosen)]
-        d = self.squares - np.einsum("ij,ij->i", along, along)
+        d = self.squares - self._along
         return float(np.sqrt(np.max(np.maximum(d, self.blind() * self.squares))))
 
     def blind(self):
         """A squared distance, in units of the squared norm, below which a function is refused."""
-        return max(self._rtol, 8 * (len(self.chosen) + 1) * EPS)
+        return max(self._rtol, self._hidden())
+
+    def _hidden(self):
+        """The rounding error of a squared distance, in units of the squared norm."""
+        return 8 * (len(self.chosen) + 1) * EPS
 
     def _evaluations(self, functions):
         b = self._B[:, functions]
@@ -143,11 +166,14 @@ class GrowingFactor:
                 raise ValueError(INDEFINITE)
             across = self._L[:, :k] @ self._L[j, :k]
             self._L[:, k] = (self._G[:, j] - across) / np.sqrt(self.distance(j))
+            self._along += self._L[:, k] ** 2
         self._X[:, k] = x
         self.chosen.append(j)
 
     def truncate(self, k):
         """Forget all functions but the first k."""
+        if self._G is not None:
+            self._along -= np.sum(self._L[:, k : len(self.chosen)] ** 2, axis=1)
         del self.chosen[k:]
 
     def core(self):
@@ -167,9 +193,9 @@ class GrowingFactor:
         largest = 0.0
         for begin in range(0, len(functions), 256):
             part = functions[begin : begin + 256]
-            along, squares = self._L[part, : len(self.chosen)], self.squares[part]
-            size = squares - np.einsum("ij,ij->i", along, along)
-            size = np.sqrt(np.maximum(size, self.blind() * squares))
+            squares = self.squares[part]
+            size = np.maximum(squares - self._along[part], self.blind() * squares)
+            size = np.sqrt(size)
             left = np.abs(self._left(part)).max(axis=0, initial=0.0)
             largest = max(largest, float(np.max(left / np.where(size > 0, size, 1.0))))
         return largest

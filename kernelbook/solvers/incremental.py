@@ -7,9 +7,10 @@ again from where the solution stood (`GrowingHinge`).  Three rules choose.
 - **most misclassified**: the function that belongs to the sample with the least margin y f.  To a
   sample belongs the function with the largest |f_j(x_i)|/‖f_j‖; for translates of a kernel at the
   samples that is the one at x_i itself, since by Cauchy and Schwarz |k(z, x)|/√k(z, z) ≤ √k(x, x)
-  with equality at z = x.  If that function is in use, or depends on those in use, the sample
-  with the next larger margin decides; if that is so for all samples, the sample with the least
-  margin takes the best function that is left.
+  with equality at z = x.  If that function is in use, or depends on those in use, or is so near
+  to them that it must wait (`GrowingFactor.postponed`), the sample with the next larger margin
+  decides; if that is so for all samples, the sample with the least margin takes the best function
+  that is left.
 - **best improvement**: the function that makes the objective smallest.  Of a few candidates drawn
   at random (of 59 the best is among the best 5 % with probability 95 %) each costs one warm start;
   but by the bound ½g² of `kernelbook.solvers.growing` most need not be tried: in the order of
@@ -144,8 +145,9 @@ class IncrementalPath:
         return int(j), x
 
     def _first_admitted(self, functions):
+        possible = self.available & ~self.factor.postponed()
         for j in functions:
-            if self.available[j] and (found := self._admit(j)) is not None:
+            if possible[j] and (found := self._admit(j)) is not None:
                 return found
         return None
 
@@ -190,7 +192,7 @@ class IncrementalPath:
 
     def _best_improvement(self):
         while True:
-            pool = np.flatnonzero(self.available)
+            pool = np.flatnonzero(self.available & ~self.factor.postponed())
             if pool.size == 0:
                 return None
             if self._n_candidates is not None and self._n_candidates < pool.size:
