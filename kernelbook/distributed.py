@@ -9,7 +9,9 @@ The sums of `kernelbook.solvers.fourier_statistics`, or for solver="nystrom" tho
 are all that travels, and their size does not depend on how many samples there are.  The system
 is then solved here.  The data are read once if nothing has to be known about them before;
 otherwise once more, to find the box (without `bounds`), a classifier's classes, and centres (where
-they are not given).  Never is a collection turned into one array.
+they are not given).  Never is a collection turned into one array.  `predict`, also with
+`return_std`, gives Dask arrays that are computed when asked; `score` is a number, from sums
+(`kernelbook.distributed_scores`).
 
 Centres are drawn as the blocks are surveyed: every row gets the key (log U)/w with U uniform in
 (0, 1), and the n largest keys of all are n rows drawn without replacement, in proportion to their
@@ -54,8 +56,8 @@ def in_memory(what, *arrays):
         raise TypeError(
             f"{what} needs arrays in memory: pass X.compute() and y.compute(), or part of them.  "
             "On Dask collections there are fit and predict of GRLSRegressor and GRLSClassifier, "
-            "with solver='fourier' or 'nystrom'; predict(X) is a Dask array, to be compared with "
-            "y by Dask's own sums."
+            "with solver='fourier' or 'nystrom', and score: X, y and the weights must all be "
+            "collections then."
         )
 
 
@@ -102,16 +104,19 @@ def fit_collection(learner, X, y, sample_weight=None):
         learner._finish(start, sums, Y.shape[1:])
 
 
-def map_rows(learner, X):
-    """f at the rows of a collection, as a Dask array with the same blocks; computed when asked."""
+def map_rows(learner, X, deviation=False):
+    """f at the rows of a collection, as a Dask array with the same blocks; computed when asked.
+
+    With `deviation`, the standard deviation of f instead.
+    """
     import dask
     import dask.array as da
 
     frozen = dask.delayed(learner, traverse=False)
-    columns = learner.coef_.shape[1:]
+    columns, work = learner.coef_.shape[1:], _deviations if deviation else _predicted
     parts, rows = _blocks(X, "X")
     values = [
-        da.from_delayed(dask.delayed(_predicted)(frozen, part), (n, *columns), dtype=np.float64)
+        da.from_delayed(dask.delayed(work)(frozen, part), (n, *columns), dtype=np.float64)
         for part, n in zip(parts, rows, strict=True)
     ]
     return da.concatenate(values)
@@ -133,6 +138,10 @@ def _two_axes(Y):
 
 def _predicted(learner, X):
     return learner._values(X)
+
+
+def _deviations(learner, X):
+    return learner._std(X, None, None)
 
 
 def _sign_labels(f, classes):

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError, UndefinedMetricWarning
 from sklearn.model_selection import GridSearchCV
 
 from kernelbook import (
@@ -164,6 +165,64 @@ def test_centres_are_drawn_from_all_blocks(client, many_columns, monkeypatch):
     assert spread.centers_.shape == (20, 6)
 
 
+def test_scores_are_those_of_one_process(client, monkeypatch):
+    """R² and the share of right labels, weighted and not, from blocks as from arrays."""
+    two = np.c_[X.sum(axis=1), np.cos(9 * X[:, 0])] + 1e4
+    model = GRLSRegressor(Gaussian(0.5), Polynomials(1), reg=1e-2, solver="nystrom", n_centers=30)
+    f = model.set_params(random_state=0).fit(X, Y, W)
+    both, labelled = clone(model).fit(X, two), GRLSClassifier(Gaussian(0.5)).fit(X, LABELS)
+    weights = np.where(np.arange(M) < 150, 0.0, W)  # all of the first block is absent
+    cases = [(f, Y, None), (f, Y, weights), (both, two, W), (labelled, LABELS, None)]
+    cases += [(labelled, LABELS, weights), (f, np.full(M, 8.0), None)]
+    wanted = [learner.score(X, y, w) for learner, y, w in cases]
+    forbid_gathering(monkeypatch)
+    for (learner, y, w), score in zip(cases, wanted, strict=True):
+        x, y, *w = dask_arrays(*(a for a in (X, y, w) if a is not None))
+        assert learner.score(x, y, *w) == pytest.approx(score, rel=1e-10, abs=1e-12)
+    table = dd.from_pandas(pd.DataFrame(X, columns=["u", "v"]).assign(y=Y, w=W), npartitions=3)
+    framed = clone(model).fit(pd.DataFrame(X, columns=["u", "v"]), Y, W)
+    score = framed.score(table[["u", "v"]], table["y"], table["w"])
+    assert score == pytest.approx(f.score(X, Y, W), rel=1e-10)
+    # Only for what is beside them in the same blocks.
+    x, y = dask_arrays(X, Y)
+    with pytest.raises(TypeError, match="y is ndarray: make y one too"):
+        f.score(x, Y)
+    with pytest.raises(TypeError, match=r"score needs arrays in memory.*must all be collections"):
+        f.score(X, y)
+    with pytest.raises(NotFittedError):
+        clone(model).score(x, y)
+    with pytest.raises(ValueError, match=r"y has rows of shape \(2,\), and f of shape \(\)"):
+        f.score(x, da.from_array(two, chunks=(150, 2)))
+    bad = da.from_array(np.where(np.arange(M) == M - 1, np.nan, Y), chunks=150)
+    with pytest.raises(ValueError, match="NaN"):
+        f.score(x, bad)
+    with pytest.raises(ValueError, match="sample_weight is zero for all"):
+        f.score(x, y, da.zeros(M, chunks=150))
+    with pytest.raises(ValueError, match="negative"):
+        f.score(x, y, -da.ones(M, chunks=150))
+    with pytest.warns(UndefinedMetricWarning):
+        assert np.isnan(f.score(x[:1], y[:1]))
+
+
+def test_deviations_are_computed_where_the_blocks_are(client, alone, monkeypatch):
+    wanted = alone.predict(Z, return_std=True)
+    few = GRLSRegressor(**ARGUMENTS, solver="cholesky").fit(X[:60], np.c_[Y, -Y][:60])
+    exact = few.predict(Z, return_std=True)
+    forbid_gathering(monkeypatch)
+    blocks = da.from_array(Z, chunks=(20, 1))
+    for learner, both in ((alone, wanted), (few, exact)):
+        f, std = learner.predict(blocks, return_std=True)
+        assert is_collection(std)
+        assert std.shape == both[1].shape
+        assert std.chunks[0] == (20, 20, 10)
+        for ours, theirs in zip(dask.compute(f, std), both, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+    # Where there is none, nobody has to wait for a worker to say so.
+    none = GRLSRegressor(**ARGUMENTS, solver="nystrom", n_centers=20).fit(X, Y)
+    with pytest.raises(ValueError, match=r"return_std is not available.*'nystrom'"):
+        none.predict(blocks, return_std=True)
+
+
 def test_only_sums_travel(client):
     """What comes back from the workers does not depend on how many samples there are."""
     x, y = dask_arrays(np.tile(X, (30, 1)), np.tile(Y, 30), rows=4000)
@@ -253,11 +312,6 @@ def test_what_is_refused(client):
         model.set_params(bounds=[(9, 11.5), (-4, -2)]).fit(x, y)
     with pytest.raises(ValueError, match="one to three columns, and X has 4"):
         model.set_params(bounds=None).fit(da.concatenate([x, x], axis=1), y)
-    model.fit(x, y)
-    with pytest.raises(TypeError, match=r"score needs arrays in memory"):
-        model.score(x, y)
-    with pytest.raises(TypeError, match="return_std needs an array"):
-        model.predict(x, return_std=True)
     for other in (GRLSRegressorCV(), SVMGBClassifier(), GRLSRegressor(solver="cholesky")):
         with pytest.raises(TypeError, match=r"needs arrays in memory"):
             other.fit(x, y)

@@ -263,6 +263,30 @@ def test_kernels_that_are_not():
         SVMGBClassifier("precomputed").fit(K, y)
 
 
+@pytest.mark.parametrize("multiclass", ["ovo", "ovr"])
+def test_a_matrix_for_three_classes_is_judged_whole_and_if_need_be_in_parts(multiclass):
+    X, _ = xor(60)
+    y = np.arange(60) % 3
+    K, more = Gaussian(1.0)(X), {"multiclass": multiclass, "C": 3.0}
+    given = SVMGBClassifier("precomputed", **more).fit(K, y)
+    np.testing.assert_allclose(
+        given.decision_function(K),
+        SVMGBClassifier(Gaussian(1.0), **more).fit(X, y).decision_function(X),
+        atol=1e-7,
+    )
+    plates = ThinPlate()(X)  # not definite, but on the coefficients that the features leave
+    P = Polynomials(1).fit(X).transform(X)
+    given = SVMGBClassifier("precomputed", **more).fit(plates, y, P=P)
+    np.testing.assert_allclose(
+        given.decision_function(plates, P=P),
+        SVMGBClassifier(ThinPlate(), Polynomials(1), **more).fit(X, y).decision_function(X),
+        atol=1e-6,
+    )
+    for bad, match in ((-K, "not convex"), (K + np.arange(60), "symmetric")):
+        with pytest.raises(ValueError, match=match):
+            SVMGBClassifier("precomputed", **more).fit(bad, y)
+
+
 @pytest.mark.parametrize("layout", ["float32", "fortran", "strided", "readonly", "list", "int"])
 def test_memory_layouts(layout):
     X, y = xor(50)

@@ -1,12 +1,17 @@
-"""What the PDF needs beside the settings: proofs as text.
+"""What the PDF needs beside the settings: proofs as text, numbers of exercises.
 
 sphinx-proof sets a proof as a note without a title, which LaTeX draws as a box
 under an empty bar.  Here a proof is what it is in print: *Proof.*, the
 argument, and a square at its end.
+
+sphinx-exercise knows the number of an exercise of the same chapter only; one of
+another chapter would be printed as two question marks.
 """
 
 from docutils import nodes
+from sphinx.addnodes import number_reference
 from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx_exercise.nodes import exercise_latex_number_reference
 from sphinx_proof.nodes import proof_node
 
 
@@ -39,6 +44,24 @@ class PlainProofs(SphinxPostTransform):
             )
 
 
+class ExercisesElsewhere(SphinxPostTransform):
+    default_priority = 400
+    formats = ("latex",)
+
+    def run(self, **options):
+        exercises = getattr(self.env, "sphinx_exercise_registry", {})
+        for node in list(self.document.findall(number_reference)):
+            label = node.get("refuri", "").partition("#")[2]
+            if label in exercises:
+                chapter = exercises[label]["docname"]
+                number = self.env.toc_fignumbers[chapter]["exercise"][label]
+                words = self.config.numfig_format["exercise"]
+                text = words % ".".join(map(str, number))
+                there = exercise_latex_number_reference("", text, refid=label)
+                node.replace_self(there)
+
+
 def setup(app):
     app.add_post_transform(PlainProofs)
+    app.add_post_transform(ExercisesElsewhere)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -40,6 +40,7 @@ class Sample:
     w: np.ndarray
     P: np.ndarray
     kept: np.ndarray
+    size: int  # with those that are gone
 
 
 class FreeFeatureEstimator(BaseEstimator):
@@ -149,7 +150,7 @@ class FreeFeatureEstimator(BaseEstimator):
         else:
             self._fit_kernel(X, w)
         P = self._fit_features(given, y, w) if given_P is None else given_P
-        return Sample(X, y, w, P, kept)
+        return Sample(X, y, w, P, kept, m)
 
     def _fit_kernel(self, X, w):
         """What the regularized part of f is made of; primal learners have a basis instead."""

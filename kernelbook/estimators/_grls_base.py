@@ -260,8 +260,8 @@ class GRLS(BlockwiseCenters, FreeFeatureEstimator):
             self._factored = System(self.kernel_(self._centers), *self._refit)
         return self._factored
 
-    def _std(self, X, P, diag):
-        """The standard deviation of f(x), (n,) or (n, k)."""
+    def _require_std(self):
+        """An error where there is no standard deviation, before anything is computed."""
         if not self._dense:
             raise ValueError(
                 "return_std is not available for a learner fitted with solver='nystrom' or 'cg': "
@@ -274,6 +274,10 @@ class GRLS(BlockwiseCenters, FreeFeatureEstimator):
                 f"return_std needs scale_ = yᵀGy/(W − rank P), but W = {total(self._refit[2]):g} "
                 f"observations (the sum of the weights) do not exceed rank P = {self.rank_}."
             )
+
+    def _std(self, X, P, diag):
+        """The standard deviation of f(x), (n,) or (n, k)."""
+        self._require_std()
         raw, X = X, self._rows(X)
         p = self._features_at(raw if hasattr(raw, "iloc") else X, P)
         X = self._near(X)

@@ -7,11 +7,9 @@ The mathematics is in `kernelbook.solvers.fourier` and the files it names; strea
 1. fix the box, the features and the grid (`_begin`);
 2. sum the statistics of the samples, chunk by chunk (`_sums`);
 3. solve, once (`_finish`);
-4. evaluate f = Fourier sum + Pλ, chunk by chunk.
+4. evaluate f = Fourier sum + Pλ, chunk by chunk (`_grls_fourier_values`).
 """
 
-import warnings
-from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from numbers import Integral, Real
@@ -19,14 +17,14 @@ from numbers import Integral, Real
 import numpy as np
 from scipy import sparse
 from sklearn.base import is_classifier
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
-from tqdm import tqdm
+from sklearn.utils.validation import validate_data
 
 from kernelbook.certificates import Certificate
-from kernelbook.distributed import fit_collection, in_memory, is_collection, map_rows
+from kernelbook.distributed import fit_collection, in_memory
 from kernelbook.estimators._grls_checks import check_number
+from kernelbook.estimators._grls_fourier_values import FourierValues, two_axes
+from kernelbook.estimators._grls_progress import solving_bar, statistics_bar
 from kernelbook.features import as_features, evaluate
 from kernelbook.kernels import as_kernel
 from kernelbook.solvers import fourier
@@ -40,7 +38,7 @@ from kernelbook.solvers.fourier_statistics import (
     statistics,
 )
 
-__all__ = ["FourierLearner", "two_axes"]
+__all__ = ["FourierLearner"]
 
 EXACT_BELOW = 20_000
 """Samples below which "auto" is exact."""
@@ -49,8 +47,6 @@ _ON_BLOCKS = "auto", "fourier", "nystrom"  # what takes Dask collections
 _WORTH = 2**18  # Fourier modes above which "auto" does not choose the Fourier solver
 _MOST_COLUMNS = 3
 _PILOT = 2000
-_VARIANCE = 1e-8  # accuracy of the variance, in units of scale_·κ(0)
-_NUMBERS = 2**23  # of a block of basis functions at points
 
 
 @dataclass(frozen=True)
@@ -63,10 +59,8 @@ class Fit:
     columns: tuple
 
 
-class FourierLearner:
+class FourierLearner(FourierValues):
     """Mixed into a G-RLS learner before its base class."""
-
-    _fourier = None
 
     # ------------------------------------------------------------------------------ fitting
 
@@ -132,7 +126,7 @@ class FourierLearner:
             self.features_ = as_features(self.features).fit(given, y)
             largest = np.abs(two_axes(Y)).max(axis=0)
             start = self._begin(low, high, pilot, two_axes(Y)[::step], w[::step], largest)
-            with self._bar(len(X)) as bar:
+            with statistics_bar(self.verbose, len(X)) as bar:
                 sums = self._sums(start, given, X, two_axes(Y), w, bar)
             self._finish(start, sums, Y.shape[1:])
 
@@ -258,7 +252,7 @@ class FourierLearner:
                 "any y.  Take fewer features, or more samples."
             )
         system = fourier.System(start, sums, self.reg)
-        with self._percent() as progress:
+        with solving_bar(self.verbose) as progress:
             solution = system.solve(self.tol, progress, self.max_iter)
         doubts = []
         if system.doubtful:
@@ -298,92 +292,3 @@ class FourierLearner:
             "or tol help."
         )
         return f"solver='fourier' did not reach tol={self.tol}: kkt={kkt:.1e}, {remedy}"
-
-    # --------------------------------------------------------------------------- progress
-
-    @contextmanager
-    def _bar(self, total=None, unit=" rows"):
-        if not self.verbose:
-            yield None
-            return
-        with tqdm(total=total, unit=unit, unit_scale=True, desc="statistics") as bar:
-            yield bar
-
-    @contextmanager
-    def _percent(self):
-        """A bar for conjugate gradients: what part of the decades down to the tolerance is done."""
-        if not self.verbose:
-            yield None
-            return
-        form = "{l_bar}{bar}| {elapsed}<{remaining}"
-        with tqdm(total=100.0, desc="solve", bar_format=form) as bar:
-            first = []
-
-            def progress(ratio):
-                first.append(max(ratio, 1.0 + 1e-9))
-                done = 1.0 - np.log(max(ratio, 1.0)) / np.log(max(first[0], ratio, 1.0 + 1e-9))
-                bar.update(max(100.0 * done - bar.n, 0.0))
-
-            yield progress
-
-    # --------------------------------------------------------------------------- evaluation
-
-    def _values(self, X, P=None):
-        check_is_fitted(self, "coef_")
-        if is_collection(X) and P is None:
-            return map_rows(self, X)
-        if self._fourier is None:
-            return super()._values(X, P)
-        if P is not None:
-            raise ValueError("P is taken only by learners that were fitted with P=...")
-        given, X = X, self._rows(X)
-        given = given if hasattr(given, "iloc") else X
-        fit = self._fourier
-        out = np.empty((len(X), len(fit.coefficients)))
-        for rows in slices(len(X), chunk_rows(fit.frame.grid)):
-            part = given.iloc[rows] if hasattr(given, "iloc") else given[rows]
-            free = self._features_at(part) @ two_axes(self.coef_)
-            kernel = fourier.values(fit.frame.grid, fit.coefficients, X[rows], fit.frame.eps)
-            out[rows] = kernel + free
-        return out.reshape(len(X), *fit.columns)
-
-    def _std(self, X, P, diag):
-        if is_collection(X):
-            raise TypeError("return_std needs an array in memory; pass X.compute(), or part of X.")
-        if self._fourier is None:
-            return super()._std(X, P, diag)
-        if P is not None or diag is not None:
-            raise ValueError("P and diag are taken only with kernel='precomputed'.")
-        if np.isnan(self.scale_).any():
-            raise ValueError(
-                "return_std needs scale_ = yᵀGy/(W − rank P), but the observations (the sum of "
-                f"the weights) do not exceed rank P = {self.rank_}."
-            )
-        given, X = X, self._rows(X)
-        P = self._features_at(given if hasattr(given, "iloc") else X)
-        fit = self._fourier
-        system = fourier.System(fit.frame, fit.statistics, self._reg)
-        variance, error = np.empty((2, len(X)))
-        for rows in slices(len(X), max(1, min(512, _NUMBERS // self.n_modes_))):
-            variance[rows], error[rows] = system.variance(X[rows], P[rows], _VARIANCE)
-        if error.max(initial=0.0) > 2 * _VARIANCE * fit.frame.grid.peak:
-            warnings.warn(
-                f"the variance is exact only to {error.max():.1e}·scale_: conjugate gradients did "
-                "not converge.  A larger reg helps.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        return np.multiply.outer(np.sqrt(variance), self._deviation)
-
-    @property
-    def coef_cov_(self):
-        if self._fourier is None:
-            return super().coef_cov_
-        check_is_fitted(self, "coef_")
-        system = fourier.System(self._fourier.frame, self._fourier.statistics, self._reg)
-        return np.multiply.outer(self.scale_, system.coef_covariance())
-
-
-def two_axes(Y):
-    """A column for a vector."""
-    return Y[:, None] if Y.ndim == 1 else Y

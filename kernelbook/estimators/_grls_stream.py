@@ -19,7 +19,9 @@ from sklearn.base import is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 
-from kernelbook.estimators._grls_fourier import FourierLearner, two_axes
+from kernelbook.estimators._grls_fourier import FourierLearner
+from kernelbook.estimators._grls_fourier_values import two_axes
+from kernelbook.estimators._grls_progress import statistics_bar
 from kernelbook.features import Constant, FunctionFeatures, NoFeatures, Polynomials, as_features
 from kernelbook.kernels import as_kernel
 
@@ -88,7 +90,7 @@ class StreamingLearner(FourierLearner):
             start = sums = columns = None
             count = 0
             total = len(chunks) if hasattr(chunks, "__len__") else None
-            with self._bar(total, " chunks") as bar:
+            with statistics_bar(self.verbose, total, " chunks") as bar:
                 try:
                     for chunk in chunks:
                         given, X, y, w = self._chunk(chunk, reset=start is None)

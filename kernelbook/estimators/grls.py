@@ -22,6 +22,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples
 
 from kernelbook.distributed import in_memory, is_collection, map_labels
+from kernelbook.distributed_scores import score_collection
 from kernelbook.estimators._grls_base import GRLS
 from kernelbook.estimators._grls_stream import StreamingLearner, streaming
 from kernelbook.estimators._grls_text import ATTRIBUTES, MATRIX_FREE, PARAMETERS
@@ -108,7 +109,12 @@ class GRLSRegressor(RegressorMixin, StreamingLearner, GRLS):
         return (values, self._std(X, P, diag)) if return_std else values
 
     def score(self, X, y, sample_weight=None, P=None):
-        """R², the share of the variance of y that is explained; P as for `predict`."""
+        """R², the share of the variance of y that is explained; P as for `predict`.
+
+        On Dask collections it takes one pass, and only sums travel.
+        """
+        if is_collection(X) and P is None:
+            return score_collection(self, X, y, sample_weight)
         in_memory("score", X, y, sample_weight)
         return r2_score(y, self.predict(X, P=P), sample_weight=sample_weight)
 
@@ -192,6 +198,11 @@ class GRLSClassifier(ClassifierMixin, StreamingLearner, GRLS):
         return self.classes_[(f > 0).astype(int) if f.ndim == 1 else f.argmax(axis=1)]
 
     def score(self, X, y, sample_weight=None, P=None):
-        """The share of labels that are right; P as for `predict`."""
+        """The share of labels that are right; P as for `predict`.
+
+        On Dask collections it takes one pass, and only sums travel.
+        """
+        if is_collection(X) and P is None:
+            return score_collection(self, X, y, sample_weight)
         in_memory("score", X, y, sample_weight)
         return accuracy_score(y, self.predict(X, P), sample_weight=sample_weight)

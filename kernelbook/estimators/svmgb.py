@@ -33,9 +33,10 @@ from kernelbook.estimators._svm_checks import (
     labels,
     require_same_kernel,
 )
-from kernelbook.features import check_order
+from kernelbook.estimators._warm_start import LastFit
+from kernelbook.features import check_order, feature_range
 from kernelbook.solvers.svm_certificate import COARSE_GAP, certify
-from kernelbook.solvers.svm_convexity import is_convex
+from kernelbook.solvers.svm_convexity import is_convex, passes_whole
 from kernelbook.solvers.svm_dual import SMALL, solve_apart, solve_svm
 from kernelbook.solvers.svm_large import solve_large
 from kernelbook.solvers.svm_reference import solve_reference
@@ -100,6 +101,11 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         Largest number of steps for each binary problem; −1 for no limit but common sense.
     verbose : int
         1 prints a line for each stage of each binary problem.
+    warm_start : bool
+        Whether `fit` starts from what the last `fit` found: for a grid of C, or labels and weights
+        that change a little.  Samples are known by their place; another number of them, or other
+        classes, start afresh, and so does what the fast solvers leave to `solvers.svm_dual`.
+        The answer has the same certificate.
 
     Attributes
     ----------
@@ -154,6 +160,7 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         class_weight=None,
         max_iter=-1,
         verbose=0,
+        warm_start=False,
     ):
         self.kernel = kernel
         self.features = features
@@ -165,6 +172,7 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         self.class_weight = class_weight
         self.max_iter = max_iter
         self.verbose = verbose
+        self.warm_start = warm_start
 
     # ------------------------------------------------------------------------------ fitting
 
@@ -195,11 +203,13 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         C = boxes(self.C, self.class_weight, classes, codes, sample.w)
         problems = list(binary_problems(codes, classes.size, self.multiclass))
         solutions = [None] * len(problems)
+        what = (classes, self.multiclass)
+        starts = self._starts(sample, C, problems, *what)
         origin, alike, size = None, True, None
         if self.solver == "smo" and self.max_iter < 0:
-            size = self._fit_large(sample, C, problems, solutions)
+            size = self._fit_large(sample, C, problems, solutions, starts)
         if None in solutions:
-            origin, alike, size = self._fit_dense(sample, C, problems, solutions)
+            origin, alike, size = self._fit_dense(sample, C, problems, solutions, starts)
         if self.verbose:
             for i, solution in enumerate(solutions):
                 print(f"problem {i + 1}: {solution.certificate}")
@@ -207,8 +217,18 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         alike = alike and self._same_to_rounding(sample, size, solutions)
         self._certify(sample, C, size, problems, solutions, alike)
         self.classes_ = classes
+        self._last = None
+        if self.warm_start:
+            self._last = LastFit.of(sample.size, sample.kept, C, problems, solutions, *what)
 
-    def _fit_large(self, sample, C, problems, solutions):
+    def _starts(self, sample, C, problems, classes, scheme):
+        """For each problem the β to start from, or None."""
+        last = getattr(self, "_last", None) if self.warm_start else None
+        if last is None:
+            return [None] * len(problems)
+        return last.starts(sample.size, sample.kept, C, problems, classes, scheme)
+
+    def _fit_large(self, sample, C, problems, solutions, starts):
         """Large problems with a kernel known to be definite, as far as the fast solvers do them.
 
         Returns the largest |Φ_ij|.
@@ -218,48 +238,49 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
             return None
         if far_origin(self.kernel_, sample.X, sample.P) is not None:
             return None
-        options = {"tol": self.tol, "gap_tol": self.gap_tol}
+        options = {"tol": self.tol, "gap_tol": self.gap_tol, "verbose": self.verbose}
         size = self.kernel_.diag(sample.X).max()
         for i in large:
             rows, sign = problems[i]
             everyone = rows.size == len(sample.X)
             source = KernelGram(self.kernel_, sample.X if everyone else sample.X[rows])
             part = sample.P[rows], sign, C[rows]
-            solutions[i] = solve_apart(*part, size)
+            span = feature_range(part[0])
+            solutions[i] = solve_apart(*part, size, span)
             if solutions[i] is None:
-                solutions[i] = solve_large(source, *part, verbose=self.verbose, **options)
+                solutions[i] = solve_large(source, *part, span=span, start=starts[i], **options)
         return size
 
-    def _fit_dense(self, sample, C, problems, solutions):
+    def _fit_dense(self, sample, C, problems, solutions, starts):
         """The others, on one Gram matrix.
 
         Returns the origin of a linear kernel, whether all Φβ are those of Φ itself, the largest
         |Φ_ij|.
         """
         gram, origin, tilt = self._centred_gram(sample)
-        size = _largest(gram, self._kind())
-        tried = (
-            self.solver == "smo" and self.max_iter < 0 and tilt is None and self._kind() != "cpd"
-        )
+        size, kind = _largest(gram, self._kind()), self._kind()
+        if kind == "unknown" and len(problems) > 1 and passes_whole(gram):
+            kind = "pd"  # and so is every part of it: no need to ask each
+        tried = self.solver == "smo" and self.max_iter < 0 and tilt is None and kind != "cpd"
         if tried:
-            self._fit_small(gram, sample.P, C, problems, solutions)
+            self._fit_small(gram, kind, sample.P, C, problems, solutions, starts)
         alike = self._kind() == "pd" and None not in solutions
         for i, (rows, sign) in enumerate(problems):
             if solutions[i] is None:
                 # A pair has a copy of its own; one-vs-rest needs the matrix again.
                 own = rows.size < len(gram) or (len(problems) == 1 and not self._precomputed)
                 g = None if tilt is None else tilt[rows]
-                solutions[i] = self._solve(gram, sample.P, C, rows, sign, g, own, tried)
+                solutions[i] = self._solve(gram, kind, sample.P, C, rows, sign, g, own, tried)
         return origin, alike, size
 
-    def _fit_small(self, gram, P, C, problems, solutions):
+    def _fit_small(self, gram, kind, P, C, problems, solutions, starts):
         """Small problems, as far as one attempt does them; several threads share the matrix."""
         options = {"tol": self.tol, "gap_tol": self.gap_tol}
 
         def attempt(i):
             rows, sign = problems[i]
-            part = P[rows], sign, C[rows]
-            if self._kind() == "pd":
+            part = P[rows], sign, C[rows], starts[i]
+            if kind == "pd":
                 solutions[i] = solve_small(gram, rows, *part, **options)
             elif is_convex(block := gram[np.ix_(rows, rows)], part[0]):
                 solutions[i] = solve_small(block, np.arange(rows.size), *part, **options)
@@ -275,11 +296,11 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         near = sample.X - origin
         return self._gram(near), origin, self.kernel_(near, origin[None])[:, 0]
 
-    def _solve(self, gram, P, C, rows, sign, tilt, own, tried):
+    def _solve(self, gram, kind, P, C, rows, sign, tilt, own, tried):
         part = gram if rows.size == len(gram) else gram[np.ix_(rows, rows)]
         problem = (part, P[rows], sign, C[rows])
         options = {"tilt": tilt, "max_iter": self.max_iter, "verbose": self.verbose}
-        options["kind"] = self._kind()
+        options["kind"] = kind
         if self.solver == "cvxopt":
             return solve_reference(*problem, **options)
         options |= {"tol": self.tol, "gap_tol": self.gap_tol, "tried": tried, "overwrite": own}
@@ -375,6 +396,11 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         check_count("max_iter", self.max_iter, unlimited=-1)
         check_choice("solver", self.solver, SOLVERS)
         check_choice("multiclass", self.multiclass, SCHEMES)
+        if self.warm_start and self.solver != "smo":
+            raise ValueError(
+                f"warm_start={self.warm_start!r} needs solver='smo': solver={self.solver!r} has no "
+                "use for a start."
+            )
 
     # --------------------------------------------------------------------------- prediction
 

@@ -22,7 +22,8 @@ from scipy import linalg
 from kernelbook.features import feature_range
 
 __all__ = [
-    "CHECKED", "INDEFINITE", "definiteness", "is_convex", "is_definite", "require_symmetric",
+    "CHECKED", "INDEFINITE", "definiteness", "is_convex", "is_definite", "passes_whole",
+    "require_symmetric",
 ]  # fmt: skip
 
 BLOCK = 256
@@ -57,6 +58,14 @@ def definiteness(gram, Q):
 def is_convex(gram, P):
     """Whether Φ passes for positive semidefinite; an error where not even MΦM does."""
     return definiteness(gram, feature_range(P).Q) == "pd"
+
+
+def passes_whole(gram):
+    """Whether all of Φ, and so each principal submatrix, passes for positive semidefinite."""
+    if len(gram) > CHECKED:
+        return False
+    require_symmetric(gram)
+    return is_definite(gram)
 
 
 def _projected(gram, Q):

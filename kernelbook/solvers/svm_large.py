@@ -156,20 +156,39 @@ class _State:
         return out
 
 
-def solve_large(gram: GramSource, P, y, C, *, tol=1e-3, gap_tol=None, verbose=0):
-    """Solve one binary problem, or return None; see the module, and `svm_dual.solve_svm`."""
+def solve_large(
+    gram: GramSource, P, y, C, *, tol=1e-3, gap_tol=None, span=None, start=None, verbose=0
+):
+    """Solve one binary problem, or return None; see the module, and `svm_dual.solve_svm`.
+
+    Parameters
+    ----------
+    span : optional
+        `feature_range(P)`, of features that are known not to separate the sample.
+    start : (m,) array, optional
+        A β to start from, the solution with another C for example; zero if None.
+    """
     m, scale = y.size, float(gram.diagonal.max(initial=0.0))
-    span = feature_range(P)
+    tried, span = span is not None, span or feature_range(P)
     Q, has_constant = constant_first(span.Q)
     ordinary = 1e-8 < scale < 1e8 and scale * C.max() < 1e7 and C.min() > 1e-8
-    if not has_constant or not ordinary or (Q.shape[1] > 1 and separate(span.Q, y, C) is not None):
+    if not has_constant or not ordinary:
+        return None
+    if not tried and Q.shape[1] > 1 and separate(span.Q, y, C) is not None:
         return None
     state = _start(gram, Q, y, C)
     last, goal = None, _inner_goal(tol, gap_tol)
+    beta, h = np.zeros(m), np.zeros(m)
+    if start is not None:
+        beta = repair(Q, np.clip(start, state.lo, state.hi), state.lo, state.hi)
+        h = gram.product(beta)
+        where = bounds_reached(y * beta, C)
+        nu = choose_multipliers(h, Q, y, C, *where, state.nu)
+        _go_on_from(state, y, beta, nu, h)
     for _ in range(ROUNDS):
         _search(state, goal)
-        beta = repair(Q, state.beta, state.lo, state.hi)
-        h = gram.product(beta)
+        before, beta = beta, repair(Q, state.beta, state.lo, state.hi)
+        h = _moved_product(gram, h, before, beta)
         where = bounds_reached(y * beta, C)
         nu = choose_multipliers(h, Q, y, C, *where, state.nu)
         coef = span.T @ (span.Q.T @ (Q @ nu))
@@ -185,9 +204,21 @@ def solve_large(gram: GramSource, P, y, C, *, tol=1e-3, gap_tol=None, verbose=0)
         if last is not None and proof.kkt > 0.5 * last and proof.kkt > tol:
             return None
         last, goal = proof.kkt, 0.1 * min(goal, proof.kkt)
-        state.beta, state.nu = beta, nu
-        state.gradient[:] = y - h - Q @ nu  # Qᵀβ = 0: no penalty
+        _go_on_from(state, y, beta, nu, h)
     return None
+
+
+def _go_on_from(state, y, beta, nu, h):
+    """Put the state at a feasible β, with the exact gradient."""
+    state.beta, state.nu = beta.copy(), nu
+    state.gradient[:] = y - h - state.Q @ nu  # Qᵀβ = 0: no penalty
+
+
+def _moved_product(gram, h, before, beta):
+    """Kβ from h = K·before: where most coordinates stay, only the others have to be asked."""
+    if 2 * np.count_nonzero(beta != before) < np.count_nonzero(beta):
+        return h + gram.product(beta - before)
+    return gram.product(beta)
 
 
 def _inner_goal(tol, gap_tol):

@@ -44,7 +44,7 @@ PROX = 1e-2
 """Its first proximal term, in units of K's diagonal."""
 
 
-def solve_small(whole, rows, P, y, C, *, tol=1e-3, gap_tol=None):
+def solve_small(whole, rows, P, y, C, start=None, *, tol=1e-3, gap_tol=None):
     """Solve one binary problem on some rows of a larger one, or return None; see the module.
 
     Parameters
@@ -53,6 +53,9 @@ def solve_small(whole, rows, P, y, C, *, tol=1e-3, gap_tol=None):
     rows : (n,) array of integers, the samples of this problem
     P, y, C : (n, ℓ), (n,), (n,) arrays
         Of these samples, as in `svm_dual.solve_svm`.
+    start : (n,) array, optional
+        A β near the solution: Newton's method goes on from there, without SMO.  If that comes to
+        nothing, all begins at zero.
     """
     index = rows.astype(np.uint64)
     scale = whole[rows, rows].max(initial=0.0)
@@ -63,21 +66,34 @@ def solve_small(whole, rows, P, y, C, *, tol=1e-3, gap_tol=None):
     rho, penalized = 0.0, Q[:, has_constant:]
     if penalized.shape[1]:  # as in `svm_problem`
         rho = max(scale, 1.0 / np.median(C)) * y.size / penalized.shape[1]
+    K, problem = part(whole, index), (Q, y, lo, hi)
+
+    def finished(beta, nu, steps, prox):
+        """Newton's method, and the proof; None if it proves too little."""
+        steps += newton_small(K, *problem, beta, nu, prox, 80)
+        beta = repair(Q, beta, lo, hi)
+        h = np.empty(y.size)
+        times(K, beta, h)
+        nu = choose_multipliers(h, Q, y, C, *bounds_reached(y * beta, C), nu)
+        proof = certify(h, P, y, C, beta, T @ nu, scale)
+        exact = proof.kkt <= min(tol, rounding_floor(scale, beta))
+        if not exact or proof.relative_gap > (gap_tol or COARSE_GAP):
+            return None
+        if not proof.dual > 1e-9 * np.abs(beta).sum():  # perhaps the features separate
+            return None
+        return SVMSolution(beta, T @ nu, Q.shape[1], max(1, steps), proof, h)
+
+    if start is not None:
+        beta, h = repair(Q, np.clip(start, lo, hi), lo, hi), np.empty(y.size)
+        times(K, beta, h)
+        where = bounds_reached(y * beta, C)
+        nu = choose_multipliers(h, Q, y, C, *where, np.zeros(Q.shape[1]))
+        solution = finished(beta, nu, 0, PROX)
+        if solution is not None:
+            return solution
     descend = _by_pairs if has_constant else _in_the_box
     beta, nu, steps, reached = descend(whole, index, Q, rho, y, lo, hi)
-    K, problem = part(whole, index), (Q, y, lo, hi)
-    steps += newton_small(K, *problem, beta, nu, PROX if reached else 1.0, 80)
-    beta = repair(Q, beta, lo, hi)
-    h = np.empty(y.size)
-    times(K, beta, h)
-    nu = choose_multipliers(h, Q, y, C, *bounds_reached(y * beta, C), nu)
-    proof = certify(h, P, y, C, beta, T @ nu, scale)
-    exact = proof.kkt <= min(tol, rounding_floor(scale, beta))
-    if not exact or proof.relative_gap > (gap_tol or COARSE_GAP):
-        return None
-    if not proof.dual > 1e-9 * np.abs(beta).sum():  # perhaps the features separate
-        return None
-    return SVMSolution(beta, T @ nu, Q.shape[1], max(1, steps), proof, h)
+    return finished(beta, nu, steps, PROX if reached else 1.0)
 
 
 def _span(P):

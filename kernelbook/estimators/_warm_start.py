@@ -1,0 +1,46 @@
+"""Where the last fit ended, for the next one to start from.
+
+Along a grid of C the solutions are much alike: who is far on the wrong side of the margin has
+α_i = C there for every C, and who is far on the right side α_i = 0.  So the next fit starts from
+β_i times what its C_i has grown by.  With the same factor for all samples that is a feasible point
+again: it is in the box, and Pᵀβ = 0.  Otherwise the solver repairs it.  The start decides how long
+the search takes, and never what it finds: that is for the certificate to say.
+
+Reference: DeCoste & Wagstaff (2000), *Alpha seeding for support vector machines*, KDD.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["LastFit"]
+
+
+@dataclass(frozen=True)
+class LastFit:
+    """β of every binary problem, and C, of all samples that `fit` was given; zero if absent."""
+
+    beta: np.ndarray
+    C: np.ndarray
+    classes: np.ndarray
+    scheme: str
+
+    @classmethod
+    def of(cls, m, kept, C, problems, solutions, classes, scheme):
+        """What is to be remembered of a fit to m samples, of which `kept` have a weight."""
+        beta, every_C = np.zeros((len(problems), m)), np.zeros(m)
+        every_C[kept] = C
+        for row, (rows, _), solution in zip(beta, problems, solutions, strict=True):
+            row[kept[rows]] = solution.beta
+        return cls(beta, every_C, classes, scheme)
+
+    def starts(self, m, kept, C, problems, classes, scheme):
+        """A β for each of the problems, or None for each, if they are other problems than then."""
+        same = self.C.size == m and self.scheme == scheme
+        if not same or not np.array_equal(self.classes, classes):
+            return [None] * len(problems)
+        grown = np.divide(C, self.C[kept], out=np.zeros_like(C), where=self.C[kept] > 0)
+        return [
+            grown[rows] * beta[kept[rows]]
+            for beta, (rows, _) in zip(self.beta, problems, strict=True)
+        ]
