@@ -16,6 +16,7 @@ from fourier_samples import (
     close,
     regressor,
 )
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, StandardScaler
@@ -177,3 +178,46 @@ def test_an_interruption_says_what_is_left(monkeypatch):
     with pytest.raises(KeyboardInterrupt, match="has kept nothing"):
         model.fit(X, Y)
     assert not [name for name in vars(model) if name.endswith("_")]
+
+
+def test_predictions_come_in_chunks_too(ours):
+    parts = [Z[:7], Z[7:30], Z[30:]]
+    asked = []
+
+    def stream():
+        for number, part in enumerate(parts):
+            asked.append(number)
+            yield part
+
+    found = ours.predict_chunks(stream())
+    assert asked == []  # one chunk at a time, when it is asked for
+    np.testing.assert_array_equal(next(found), ours.predict(parts[0]))
+    assert asked == [0]
+    rest = np.concatenate(list(found))
+    np.testing.assert_array_equal(rest, np.concatenate([ours.predict(p) for p in parts[1:]]))
+    for (_, std), part in zip(ours.predict_chunks(parts, return_std=True), parts, strict=True):
+        np.testing.assert_array_equal(std, ours.predict(part, return_std=True)[1])
+    exact = GRLSClassifier(Gaussian(0.5)).fit(X[:80], LABELS[:80])  # any solver will do
+    labels = list(exact.predict_chunks(parts))
+    np.testing.assert_array_equal(np.concatenate(labels), exact.predict(Z))
+    with pytest.raises(ValueError, match="expecting 2 features"):
+        list(ours.predict_chunks([Z, Z[:, :1]]))
+    with pytest.raises(NotFittedError):
+        regressor().predict_chunks(parts)
+    with pytest.raises(TypeError, match=r"chunks=5 must be something to iterate over"):
+        ours.predict_chunks(5)
+    with pytest.raises(TypeError, match=r"X is a generator.*predict_chunks\(X\)"):
+        ours.predict(stream())
+
+
+def test_an_error_says_which_chunk_it_was():
+    bad = X[300:].copy()
+    bad[-1, 0] = np.nan
+    for bounds in (BOUNDS, None):
+        model = regressor(bounds=bounds)
+        with pytest.raises(ValueError, match="NaN") as refused:
+            model.fit_chunks([(X[:300], Y[:300]), (bad, Y[300:])])
+        assert refused.value.__notes__ == ["This was chunk 1, counted from 0."]
+        assert not hasattr(model, "coef_")
+    with pytest.raises(TypeError, match=r"chunks=5 must be something to iterate over"):
+        model.fit_chunks(5)

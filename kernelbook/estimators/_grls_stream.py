@@ -1,4 +1,4 @@
-"""Data that come in chunks: `partial_fit` and `fit_chunks` of the G-RLS learners.
+"""Data that come in chunks: `partial_fit`, `fit_chunks` and `predict_chunks` of the G-RLS learners.
 
 A chunk adds its sums to those of the chunks before it (`kernelbook.solvers.fourier_statistics`),
 so that after all of them the learner is the one that `fit` would have found on all rows at once,
@@ -9,6 +9,7 @@ Polynomials are scaled to the box; a transformer that learns from data must have
 (`sklearn.frozen.FrozenEstimator`).
 """
 
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import update_wrapper, wraps
 from itertools import product
@@ -18,6 +19,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
 
 from kernelbook.estimators._grls_fourier import FourierLearner
 from kernelbook.estimators._grls_fourier_values import two_axes
@@ -86,14 +88,15 @@ class StreamingLearner(FourierLearner):
         interrupted = None
         with self._fresh():
             self._fourier = None
+            _require_iterable(chunks, "(X, y) or (X, y, sample_weight)")
             box, known = self._known(chunks, classes)
             start = sums = columns = None
             count = 0
             total = len(chunks) if hasattr(chunks, "__len__") else None
             with statistics_bar(self.verbose, total, " chunks") as bar:
                 try:
-                    for chunk in chunks:
-                        given, X, y, w = self._chunk(chunk, reset=start is None)
+                    for number, chunk in enumerate(chunks):
+                        given, X, y, w = self._chunk(chunk, start is None, number)
                         if start is None and len(X):
                             start, columns = self._start(given, X, y, w, box, known)
                         if start is None:
@@ -119,6 +122,15 @@ class StreamingLearner(FourierLearner):
         if interrupted:
             raise KeyboardInterrupt(interrupted)
         return self
+
+    def predict_chunks(self, chunks, **options):
+        """Yield `predict(X, **options)` for each X of an iterable, one chunk in memory at a time.
+
+        For a learner fitted by any solver.  Nothing is computed before it is asked for.
+        """
+        check_is_fitted(self, "coef_")
+        _require_iterable(chunks, "X")
+        return (self.predict(X, **options) for X in chunks)
 
     def _partial_fit(self, X, y, sample_weight, classes=None):
         with self._or_as_before():
@@ -147,6 +159,14 @@ class StreamingLearner(FourierLearner):
             part = self._part(start, columns, given, rows, y, w)
             self._finish(start, sums + part, columns)
 
+    def _values(self, X, P=None):
+        if isinstance(X, Iterator):
+            raise TypeError(
+                f"X is a {type(X).__name__}, which can be read only once: predict_chunks(X) yields "
+                "f for one chunk after the other."
+            )
+        return super()._values(X, P)
+
     @contextmanager
     def _or_as_before(self):
         """Inside, a change of state that happens completely or not at all."""
@@ -164,13 +184,18 @@ class StreamingLearner(FourierLearner):
 
     # ------------------------------------------------------------------------------ a chunk
 
-    def _chunk(self, chunk, reset):
+    def _chunk(self, chunk, reset, number=None):
         if not isinstance(chunk, tuple | list) or len(chunk) not in (2, 3):
             raise TypeError(
                 f"a chunk must be (X, y) or (X, y, sample_weight), not {type(chunk).__name__}."
             )
         X, y, w = (*chunk, None)[:3]
-        return self._checked(X, y, w, reset=reset, absent=True)
+        try:
+            return self._checked(X, y, w, reset=reset, absent=True)
+        except ValueError as error:
+            if number is not None:
+                error.add_note(f"This was chunk {number}, counted from 0.")
+            raise
 
     def _part(self, start, columns, given, X, y, w):
         Y = self._columns_of(y)
@@ -216,8 +241,8 @@ class StreamingLearner(FourierLearner):
                 "as from a generator; or pass a list, or an object that can be iterated again."
             )
         low, high, labels, first = np.inf, -np.inf, [], True
-        for chunk in chunks:
-            _, X, y, _ = self._chunk(chunk, reset=first)
+        for number, chunk in enumerate(chunks):
+            _, X, y, _ = self._chunk(chunk, first, number)
             if len(X):
                 low, high = np.minimum(low, X.min(axis=0)), np.maximum(high, X.max(axis=0))
             if "classes" in missing:
@@ -256,3 +281,10 @@ class StreamingLearner(FourierLearner):
         if hasattr(given, "iloc"):
             corners = type(given)(corners, columns=given.columns)
         return features.fit(corners, None)
+
+
+def _require_iterable(chunks, what):
+    if not isinstance(chunks, Iterable):
+        raise TypeError(
+            f"chunks={chunks!r} must be something to iterate over, a list or a generator of {what}."
+        )
