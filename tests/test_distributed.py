@@ -292,6 +292,15 @@ def test_an_address_on_the_command_line(client, tmp_path):
     assert (tmp_path / "abs.csv").exists()
 
 
+def test_an_address_where_nobody_answers(tmp_path):
+    arguments = ["experiment", "abs", "--quick", "--output", str(tmp_path), "--scheduler"]
+    with dask.config.set({"distributed.comm.timeouts.connect": "0.2s"}):
+        done = CliRunner().invoke(main, [*arguments, "tcp://127.0.0.1:1"])
+    assert done.exit_code == 2
+    assert "scheduler='tcp://127.0.0.1:1' does not answer" in done.output
+    assert not (tmp_path / "abs.csv").exists()
+
+
 def test_what_is_refused(client):
     x, y = dask_arrays(X, Y)
     model = GRLSRegressor(**ARGUMENTS, solver="fourier")

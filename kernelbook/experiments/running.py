@@ -225,7 +225,14 @@ def _executor(jobs, scheduler):
     if scheduler is not None:
         from distributed import Client
 
-        with Client(scheduler) as client:
+        try:
+            client = Client(scheduler)
+        except OSError as silence:
+            raise ValueError(
+                f"scheduler={scheduler!r} does not answer ({silence}): start one with `dask "
+                "scheduler`, which prints its address, and workers with `dask worker ADDRESS`."
+            ) from None
+        with client:
             yield client.get_executor().submit
     elif jobs == 1:
         yield None
