@@ -1,5 +1,8 @@
 """The `kernelbook` command."""
 
+import signal
+import threading
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -81,7 +84,8 @@ def experiment(name, quick, jobs, scheduler, only, output):
     folder = Path(output or ("_build/results" if quick else "book/results")).resolve()
     options = {"quick": quick, "jobs": jobs, "scheduler": scheduler, "only": only}
     try:
-        done = run(get(name), folder, **options)
+        with _terminated_is_interrupted():
+            done = run(get(name), folder, **options)
     except ValueError as refused:
         raise click.UsageError(str(refused)) from None
     except DataUnavailable as missing:
@@ -93,6 +97,19 @@ def experiment(name, quick, jobs, scheduler, only, output):
     click.echo(f"{done.rows} rows in {done.table}{resumed}; provenance in {done.provenance}")
     if done.left:
         click.echo(f"{done.left} cells are left; run without --only, or with another, to add them.")
+
+
+@contextmanager
+def _terminated_is_interrupted():
+    """A batch system ends a job with SIGTERM: its worker processes must not outlive it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _show_summary(experiment, summary):

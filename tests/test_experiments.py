@@ -2,6 +2,9 @@
 
 import csv
 import json
+import os
+import signal
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -62,6 +65,20 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         run(toy(stop=3), tmp_path, progress=False)
     assert CALLS == [2, 3]
+
+
+def test_a_terminated_command_ends_like_an_interrupted_one(tmp_path, monkeypatch):
+    """Batch systems send SIGTERM; without this the worker processes went on alone."""
+
+    def killed(*args, **options):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(5)
+
+    monkeypatch.setattr("kernelbook.experiments.running.run", killed)
+    before = signal.getsignal(signal.SIGTERM)
+    result = CliRunner().invoke(main, ["experiment", "abs", "--quick", "--output", str(tmp_path)])
+    assert "interrupted; the same command goes on" in result.output
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_resumed_and_whole_runs_write_the_same_table(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""When free features earn their keep: seven small comparisons that decide it.
+"""When free features earn their keep: nine small comparisons that decide it.
 
     co2         forecasts of the Mauna Loa record, years ahead, with intervals      `forecast`
     effects     three effects in the diabetes data, with intervals                  `effects`
