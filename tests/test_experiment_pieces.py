@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 from sklearn.datasets import load_digits
 from sklearn.decomposition import NMF
@@ -333,3 +334,27 @@ def test_a_pure_topic_silences_its_documents(share):
     rest = solve_svm(K[np.ix_(left, left)], np.ones((34, 1)), y[left], C[left])
     np.testing.assert_allclose(solution.beta[left], rest.beta, atol=1e-6)
     assert np.abs(rest.beta).max() > 0.1
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 5])
+def test_who_is_silenced_is_who_has_no_multiplier_in_any_dual_point(seed):
+    """One linear program for all samples, against one for each: the largest |β_i| there can be."""
+    from kernelbook.experiments.text_ import rounded, share_silenced, silenced
+
+    rng = np.random.default_rng(seed)
+    m, y = 30, np.arange(30) % 3
+    P = rounded(rng.dirichlet(np.full(10, 0.1), size=m), 2)
+    count, total = 0, 0
+    for a, b in ((0, 1), (0, 2), (1, 2)):
+        rows = np.flatnonzero((y == a) | (y == b))
+        sign = np.where(y[rows] == a, 1.0, -1.0)
+        mute = silenced(P[rows], sign)
+        balance = (sign[:, None] * P[rows]).T  # Pᵀβ = 0 for α = y∘β ≥ 0
+        for i, e in enumerate(np.eye(rows.size)):
+            most = linprog(-e, A_eq=balance, b_eq=np.zeros(10), bounds=(0, 1)).x[i]
+            assert mute[i] == (most < 1e-7)
+        count, total = count + mute.sum(), total + rows.size
+    assert 0 < count < total
+    assert share_silenced(P, y, "ovo") == count / total
+    rest = sum(silenced(P, np.where(y == c, 1.0, -1.0)).sum() for c in range(3))
+    assert share_silenced(P, y, "ovr") == rest / (3 * m)

@@ -90,11 +90,10 @@ def repair(Q, beta, lo, hi):
         return near
     moved = project(np.ascontiguousarray(Q), near, lo, hi)
     moved = _within(Q, _snap(moved, lo, hi), lo, hi)
-    # A point that is not feasible to nine digits would prove nothing.  One that is, and near,
-    # proves more than one to sixteen digits far away: features that separate by a hair leave
-    # only zero.
-    far = np.linalg.norm(moved - near) > 1e-3 * np.linalg.norm(near)
-    for candidate in (near, moved) if far else (moved, near):
+    # A point that is not feasible to nine digits would prove nothing, and zero proves little:
+    # features that separate by a hair leave nothing else, if the hair is taken seriously.
+    lost = np.linalg.norm(moved) < 1e-3 * np.linalg.norm(near)
+    for candidate in (near, moved) if lost else (moved, near):
         if _feasible(Q, candidate, 1e-9):
             return candidate
     return np.zeros_like(beta)

@@ -34,14 +34,21 @@ DAMPING = 1e-4
 LEAST = 1e-13
 """And never less: Q has orthonormal columns, the curvature is at most 1."""
 
+FAR = 1e20
+"""A step beyond this says that nothing but rounding is left to balance a feature."""
+
 
 @jit
 def project(Q, beta, lo, hi, max_steps=300):
-    """The nearest point z of the box with Qᵀz = 0, or what `max_steps` steps made of it."""
+    """The nearest point z of the box with Qᵀz = 0, or what `max_steps` steps made of it.
+
+    A feature that only a tiny value can balance has a huge μ, and rounding of β − Qμ keeps Qᵀz
+    above zero.  Which coordinates are at bounds is right all the same: see `svm_certificate`.
+    """
     m, r = Q.shape
     mu, z, g = np.zeros(r), np.empty(m), np.empty(r)
     G, s, ds = np.empty((r, r)), np.empty(r), np.empty(m)
-    best, least, last = np.clip(beta, lo, hi), np.inf, False
+    last = False
     for _ in range(max_steps):
         square = 0.0
         g[:], G[:] = 0.0, 0.0
@@ -58,8 +65,6 @@ def project(Q, beta, lo, hi, max_steps=300):
                     for q in range(p + 1):
                         G[p, q] += Q[i, p] * Q[i, q]
         left = np.abs(g).max() if r else 0.0
-        if left < least:
-            best[:], least = z, left
         if left <= ROUNDING * np.sqrt(square):
             break
         tikhonov = max(min(DAMPING * left / np.sqrt(square), 1.0), LEAST)
@@ -75,11 +80,11 @@ def project(Q, beta, lo, hi, max_steps=300):
                 ds[i] += Q[i, p] * s[p]
         t = zero_of_slope(Q, beta, lo, hi, mu, s, ds)
         # Near the end the slope is less than its rounding; one full step may still help.
-        if t == 0.0 and last:
+        if (t == 0.0 and last) or not np.abs(t * s).max() < FAR:
             break
         last = t == 0.0
         mu += (1.0 if last else t) * s
-    return best
+    return z
 
 
 @jit
