@@ -39,7 +39,7 @@ from kernelbook.features import as_features
 from kernelbook.solvers import nystrom_statistics
 from kernelbook.solvers.center_basis import CenterBasis
 
-__all__ = ["fit_collection", "in_memory", "is_collection", "map_labels", "map_rows"]
+__all__ = ["fit_collection", "in_memory", "is_collection", "map_labels", "map_rows", "two_axes"]
 
 _BRANCHES = 8
 _PILOT = 2000
@@ -93,7 +93,7 @@ def fit_collection(learner, X, y, sample_weight=None):
     if nystrom:
         start, combine = learner._center_basis(rows, given), _combined
     else:
-        start, combine = learner._begin(*box, given, _two_axes(Y), w_head), _added
+        start, combine = learner._begin(*box, given, two_axes(Y), w_head), _added
     worker = dask.delayed(learner, traverse=False)
     common = dask.delayed(start, traverse=False)
     sums = [dask.delayed(_block_sums)(worker, common, *block) for block in blocks]
@@ -132,7 +132,8 @@ def map_labels(classes, f):
 # --------------------------------------------------------------------------- inside a task
 
 
-def _two_axes(Y):
+def two_axes(Y):
+    """A column for a vector."""
     return Y[:, None] if Y.ndim == 1 else Y
 
 
@@ -158,7 +159,7 @@ def _block_sums(learner, start, X, y, w):
     given, X, y, w = learner._checked(X, y, w, reset=False, absent=True)
     if len(X) == 0:
         return 0
-    Y = _two_axes(learner._columns_of(y))
+    Y = two_axes(learner._columns_of(y))
     if isinstance(start, CenterBasis):
         return nystrom_statistics.statistics(start, X, learner._features_at(given), Y, w)
     return learner._sums(start, given, X, Y, w)

@@ -24,7 +24,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from kernelbook.distributed import _aligned, _reduced, _two_axes
+from kernelbook.distributed import _aligned, _reduced, two_axes
 
 __all__ = ["score_collection"]
 
@@ -85,7 +85,7 @@ def _squares(learner, X, y, w):
     f = learner.predict(X)
     if np.shape(y) != np.shape(f):
         raise ValueError(f"y has rows of shape {y.shape[1:]}, and f of shape {f.shape[1:]}.")
-    y, f, w = _two_axes(y), _two_axes(f), _weights(w, len(f))
+    y, f, w = two_axes(y), two_axes(f), _weights(w, len(f))
     weight = w.sum()
     if weight == 0:
         return None

@@ -200,8 +200,10 @@ def test_predictions_come_in_chunks_too(ours):
     exact = GRLSClassifier(Gaussian(0.5)).fit(X[:80], LABELS[:80])  # any solver will do
     labels = list(exact.predict_chunks(parts))
     np.testing.assert_array_equal(np.concatenate(labels), exact.predict(Z))
-    with pytest.raises(ValueError, match="expecting 2 features"):
-        list(ours.predict_chunks([Z, Z[:, :1]]))
+    for wrong, match in ((Z[:, :1], "expecting 2 features"), ((Z, Z[:, 0]), "inhomogeneous")):
+        with pytest.raises(ValueError, match=match) as refused:
+            list(ours.predict_chunks([Z, wrong]))
+        assert refused.value.__notes__[0].startswith("This was chunk 1, counted from 0")
     with pytest.raises(NotFittedError):
         regressor().predict_chunks(parts)
     with pytest.raises(TypeError, match=r"chunks=5 must be something to iterate over"):

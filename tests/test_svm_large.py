@@ -124,7 +124,7 @@ def test_rows_on_demand_are_those_of_the_kernel(m, d, l):
         assert np.all(row[m:] == 0)
 
 
-def test_the_error_of_rows_on_demand_grows_with_the_distance_from_the_mean_only():
+def test_rows_on_demand_are_good_as_far_out_as_they_are_trusted():
     """At ‖z‖ = NEAR, the farthest that `svm_large` trusts them, an entry is off by a few 1e-6."""
     rng = np.random.default_rng(0)
     centre = rng.normal(size=5)

@@ -21,9 +21,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from kernelbook.certificates import Certificate
-from kernelbook.distributed import fit_collection, in_memory
+from kernelbook.distributed import fit_collection, in_memory, two_axes
 from kernelbook.estimators._grls_checks import check_number
-from kernelbook.estimators._grls_fourier_values import FourierValues, two_axes
+from kernelbook.estimators._grls_fourier_values import FourierValues
 from kernelbook.estimators._grls_progress import solving_bar, statistics_bar
 from kernelbook.features import as_features, evaluate
 from kernelbook.kernels import as_kernel

@@ -10,11 +10,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from kernelbook.distributed import in_memory, is_collection, map_rows
+from kernelbook.distributed import in_memory, is_collection, map_rows, two_axes
 from kernelbook.solvers import fourier
 from kernelbook.solvers.fourier_statistics import chunk_rows, slices
 
-__all__ = ["FourierValues", "two_axes"]
+__all__ = ["FourierValues"]
 
 _VARIANCE = 1e-8  # accuracy of the variance, in units of scale_·κ(0)
 _NUMBERS = 2**23  # of a block of basis functions at points
@@ -85,8 +85,3 @@ class FourierValues:
         check_is_fitted(self, "coef_")
         system = fourier.System(self._fourier.frame, self._fourier.statistics, self._reg)
         return np.multiply.outer(self.scale_, system.coef_covariance())
-
-
-def two_axes(Y):
-    """A column for a vector."""
-    return Y[:, None] if Y.ndim == 1 else Y

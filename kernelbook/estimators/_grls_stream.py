@@ -21,8 +21,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from kernelbook.distributed import two_axes
 from kernelbook.estimators._grls_fourier import FourierLearner
-from kernelbook.estimators._grls_fourier_values import two_axes
 from kernelbook.estimators._grls_progress import statistics_bar
 from kernelbook.features import Constant, FunctionFeatures, NoFeatures, Polynomials, as_features
 from kernelbook.kernels import as_kernel
@@ -130,7 +130,16 @@ class StreamingLearner(FourierLearner):
         """
         check_is_fitted(self, "coef_")
         _require_iterable(chunks, "X")
-        return (self.predict(X, **options) for X in chunks)
+        return self._predictions(chunks, options)
+
+    def _predictions(self, chunks, options):
+        for number, X in enumerate(chunks):
+            try:
+                values = self.predict(X, **options)
+            except (TypeError, ValueError) as error:
+                error.add_note(f"This was chunk {number}, counted from 0; a chunk is X, without y.")
+                raise
+            yield values
 
     def _partial_fit(self, X, y, sample_weight, classes=None):
         with self._or_as_before():

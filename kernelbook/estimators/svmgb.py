@@ -104,8 +104,8 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
     warm_start : bool
         Whether `fit` starts from what the last `fit` found: for a grid of C, or labels and weights
         that change a little.  Samples are known by their place; another number of them, or other
-        classes, start afresh, and so does what the fast solvers leave to `solvers.svm_dual`.
-        The answer has the same certificate.
+        classes, start afresh, and so does what the fast solvers leave to `solvers.svm_dual` (with
+        `max_iter`, everything).  The answer is proved like any other.
 
     Attributes
     ----------

@@ -218,7 +218,10 @@ def svm_path(gram, P, y, C_max=1e3, sample_weight=None) -> SVMPath:
 
 def _checked(gram, P, y, C_max, sample_weight):
     # Copies: the path keeps them, and what the caller does to his arrays must not change it.
-    y = np.array(y, dtype=np.float64)
+    try:
+        y = np.array(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        y = np.empty(0)
     if y.ndim != 1 or y.size == 0 or not np.isin(y, (-1.0, 1.0)).all():
         raise ValueError("y must be a vector of labels −1 and +1, at least one.")
     n = y.size

@@ -12,11 +12,10 @@ whatever m.  Its curvature is −Q_FᵀQ_F, F the coordinates strictly inside th
 is s = (Q_FᵀQ_F)⁻¹Qᵀz.
 
 Few coordinates inside leave directions that the curvature does not see.  A little Tikhonov, less
-the smaller the residual is, makes the step very long there, which is right (D is linear until a
-coordinate comes off its bound) and a search that tries t = 1, ¼, ¹⁄₁₆, … would take hundreds of
-evaluations.  So the
-search is exact: along μ + ts the slope sᵀQᵀz(μ + ts) falls with t, linearly between the places
-where a coordinate meets a bound, and walking along them in order finds its zero.
+the smaller the residual is, makes the step very long there.  That is right, for D is linear until a
+coordinate comes off its bound; but a search that tries t = 1, ¼, ¹⁄₁₆, … would take hundreds of
+evaluations.  So the search is exact: along μ + ts the slope sᵀQᵀz(μ + ts) falls with t, linearly
+between the places where a coordinate meets a bound, and walking along them in order finds its zero.
 """
 
 import numpy as np
