@@ -1,5 +1,7 @@
 """Fourier learners in chunks: what one fit gives, what is refused, what an interruption leaves."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -26,8 +28,13 @@ from kernelbook import (
     GRLSClassifier,
     GRLSRegressor,
     GRLSRegressorCV,
+    Polynomials,
 )
 from kernelbook.estimators import _grls_fourier
+
+
+def linear(X):
+    return np.asarray(X)
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +128,16 @@ def test_what_streams_refuse():
     model = regressor(bounds=BOUNDS).partial_fit(X, Y)
     with pytest.raises(ValueError, match="not the kernel of the chunks before"):
         model.set_params(kernel=Gaussian(0.5)).partial_fit(X, Y)
+    model = regressor(bounds=BOUNDS, features=Polynomials(1)).fit(X, Y)
+    model.set_params(features=Polynomials(1)).partial_fit(X, Y)
+    for others in ({"features": "constant"}, {"features__degree": 2}):
+        with pytest.raises(ValueError, match="are not those of the chunks before"):
+            model.set_params(**others).partial_fit(X, Y)
+        model.set_params(features=Polynomials(1))
+    model = regressor(bounds=BOUNDS, features=linear).partial_fit(X, Y)
+    pickle.loads(pickle.dumps(model)).partial_fit(X, Y)
+    with pytest.raises(ValueError, match="are not those of the chunks before"):
+        model.set_params(features=lambda X: X[:, :1]).partial_fit(X, Y)
     with pytest.raises(ValueError, match="fitted by an exact solver"):
         GRLSRegressor(**ARGUMENTS).fit(X, Y).set_params(solver="fourier").partial_fit(X, Y)
     for other in (GRLSRegressor(), GRLSClassifier(solver="cg"), GRLSRegressorCV()):

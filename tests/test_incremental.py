@@ -376,6 +376,21 @@ def test_functions_left_out_that_samples_can_see_are_announced_in_plain_words():
     assert "Use fewer or narrower functions" in str(seen[0].message)
 
 
+def test_coefficients_that_rounding_spoils_are_announced_and_the_sizes_before_are_sound():
+    rng = np.random.default_rng(3)
+    X, y, C = rng.normal(size=(40, 2)), rng.integers(0, 2, 40), 1e4
+    with pytest.warns(
+        UserWarning, match="from .* functions on they are so nearly dependent"
+    ) as seen:
+        model = IncrementalSVMClassifier(GaussianBasis(X, 3.0), C=C, max_basis=35).fit(X, y)
+    assert model.refused_.size == 0  # nothing else would have said so
+    first = next(int(str(w.message).split()[1]) for w in seen if "nearly" in str(w.message))
+    for k in (first - 10, first - 1):
+        f, w = model.decision_function(X, n_basis=k), model._weights[k - 1]
+        objective = 0.5 * np.sum(w**2) + C * np.maximum(0, 1 - (2 * y - 1) * f).sum()
+        assert objective == pytest.approx(model.path_[k - 1].objective, rel=1e-4)
+
+
 def test_long_fits_show_a_bar_with_the_remaining_time(capsys):
     X, y = make_moons(80, noise=0.2, random_state=0)
     IncrementalSVMClassifier(max_basis=6, verbose=1).fit(X, y)

@@ -211,6 +211,7 @@ class FourierLearner(FourierValues):
         if not isinstance(steps, Integral) or isinstance(steps, bool) or steps < 1:
             raise ValueError(f"max_iter must be an integer ≥ 1, not {steps!r}.")
         self.kernel_ = as_kernel(self.kernel, d).copy()
+        self._features_before = self.features, repr(as_features(self.features))
         spectrum(self.kernel_, d)
 
     def _begin(self, low, high, pilot, Y, w, largest=None):

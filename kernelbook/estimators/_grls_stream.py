@@ -222,6 +222,14 @@ class StreamingLearner(FourierLearner):
                 f"kernel={kernel!r} is not the kernel of the chunks before, {self.kernel_!r}, and "
                 "their sums cannot be changed: call fit or fit_chunks."
             )
+        # A function's name has its place in memory, and says little after a journey by pickle.
+        before, name = self._features_before
+        now = repr(as_features(self.features))
+        if now != name and (self.features is not before or " at 0x" not in name):
+            raise ValueError(
+                f"features={now} are not those of the chunks before, {name}, and their sums cannot "
+                "be changed: call fit or fit_chunks."
+            )
         if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(
                 f"classes={classes!r} are not those of the chunks before, {self.classes_.tolist()}."

@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
 from kernelbook.certificates import Certificate
+from kernelbook.estimators._drift import drift, warn_of_drift
 from kernelbook.estimators._multiclass import SCHEMES, binary_problems, class_scores, predicted
 from kernelbook.estimators._primal_base import BasisClassifier
 from kernelbook.estimators._svm_checks import (
@@ -205,6 +206,7 @@ class IncrementalSVMClassifier(BasisClassifier):
             self._keep(growth)
         self._warn(growth)
         warn_if_blurred(blur(self.basis_, growth.path.factor.X, growth.path.solutions))
+        warn_of_drift(drift(growth.path.factor, self._weights))
         if interrupted:
             raise KeyboardInterrupt(
                 f"fit was interrupted: the learner has kept its first {len(self.path_)} functions "
@@ -394,7 +396,8 @@ class _Growth:
             given, y_held, w_held = held
             X_held = model._rows(given)
             given = given if hasattr(given, "iloc") else X_held
-            B = _stack(B, model.basis_.evaluate(X_held))
+            stack = sparse.vstack if sparse.issparse(B) else np.vstack
+            B = stack([B, model.basis_.evaluate(X_held)])
             P = np.vstack([P, evaluate(model.features_, given)])
             self.held_truth, self.held_w = y_held, w_held
         pairs = binary_problems(codes, self.classes.size, model.multiclass)
@@ -439,10 +442,6 @@ class _Growth:
             validation_error=float(validation_error),
             certificate=proof,
         )
-
-
-def _stack(A, B):
-    return sparse.vstack([A, B], format="csr") if sparse.issparse(A) else np.vstack([A, B])
 
 
 def _take(X, y, sample_weight, rows):

@@ -85,8 +85,8 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
     tol : float
         Largest violation of an optimality condition that passes without a `ConvergenceWarning`,
         in units of the margin: LIBSVM's m(α) − M(α), see `kernelbook.solvers.svm_certificate`.
-        With up to 1,000 samples the solution is exact up to rounding anyway.  It bounds errors of
-        the fitted values y_i f(x_i) only, not those of β, of λ or of f elsewhere.
+        With up to 1,000 samples the solution is exact up to rounding anyway.  It bounds how far
+        y_i f(x_i) is on the wrong side of 1, not the error of f, of β or of λ: `gap_tol` does that.
     gap_tol : float, optional
         Largest relative duality gap, demanded in addition.  A gap of more than a tenth of the
         objective warns always: with C = 1e300 a small violation proves nothing.

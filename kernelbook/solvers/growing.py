@@ -184,6 +184,11 @@ class GrowingFactor:
         L = self._L[self.chosen, :k]
         return linalg.solve_triangular(L, np.eye(k), lower=True, trans="T")
 
+    def drift(self):
+        """X̂ − BT, two ways to the same numbers: grown column by column, and as `core` says."""
+        T = self.core()
+        return np.zeros_like(self.X) if T is None else self.X - self._evaluations(self.chosen) @ T
+
     def remainder(self, functions):
         """The largest value at a sample of what is left of refused functions, as if it were kept.
 
