@@ -37,6 +37,8 @@ import numpy as np
 from scipy import linalg
 from scipy.optimize import nnls
 
+from kernelbook._blas import one_thread
+
 __all__ = ["choose_multipliers", "separate"]
 
 SLIVER = 1e-11
@@ -102,8 +104,9 @@ def _spread(m, r):
 def _whiten(Q, w):
     """V and triangular R with Qν = V(Rν) and Σ w_i (Vx)_i² = ‖x‖², up to the unit of w."""
     w = np.maximum(w / w.max(), 1e-12)
-    R = linalg.qr(np.sqrt(w)[:, None] * Q, mode="r")[0][: Q.shape[1]]
-    return linalg.solve_triangular(R, Q.T, trans="T").T, R
+    with one_thread(Q.shape[1]):  # two threads of BLAS would mostly wait for each other
+        R = linalg.qr(np.sqrt(w)[:, None] * Q, mode="r")[0][: Q.shape[1]]
+        return linalg.solve_triangular(R, Q.T, trans="T").T, R
 
 
 def _equations(A, b, nothing=0.0):
@@ -116,7 +119,8 @@ def _equations(A, b, nothing=0.0):
     if A.shape[0] == 0:
         return np.zeros(r), np.eye(r)
     # Few rows leave directions open that only the full V has; of many, U would be a large square.
-    U, size, Vt = linalg.svd(A, full_matrices=A.shape[0] < r)
+    with one_thread(r):
+        U, size, Vt = linalg.svd(A, full_matrices=A.shape[0] < r)
     rank = int(np.sum(size > max(RANK * size[0], nothing)))
     x = Vt[:rank].T @ ((U[:, :rank].T @ b) / size[:rank])
     return x, Vt[rank:].T
