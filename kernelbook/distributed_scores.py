@@ -111,8 +111,14 @@ def _labels_right(learner, X, y, w):
     _same_rows(X, y, w)
     if len(X) == 0:
         return None
-    w = _weights(w, len(X))
-    return w.sum(), w @ (learner.predict(X) == column_or_1d(np.asarray(y)))
+    w, y = _weights(w, len(X)), column_or_1d(np.asarray(y))
+    kinds = y.dtype.kind + learner.classes_.dtype.kind
+    if "U" in kinds and not set(kinds) <= set("UO"):
+        raise ValueError(
+            f"y has labels like {y[0]!r}, and the classes are {learner.classes_.tolist()}: "
+            "text and numbers are never equal."
+        )
+    return w.sum(), w @ (learner.predict(X) == y)
 
 
 def _together(parts):

@@ -200,6 +200,9 @@ def test_scores_are_those_of_one_process(client, monkeypatch):
         f.score(x, y, da.zeros(M, chunks=150))
     with pytest.raises(ValueError, match="negative"):
         f.score(x, y, -da.ones(M, chunks=150))
+    words = GRLSClassifier(Gaussian(0.5)).fit(X, np.where(X[:, 0] > X[:, 1], "a", "b"))
+    with pytest.raises(ValueError, match=r"are \['a', 'b'\]: text and numbers are never"):
+        words.score(x, y)
     with pytest.warns(UndefinedMetricWarning):
         assert np.isnan(f.score(x[:1], y[:1]))
 
