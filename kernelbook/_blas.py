@@ -16,7 +16,7 @@ from contextlib import nullcontext
 import numpy as np
 from scipy.linalg import cython_blas
 
-from kernelbook._jit import _serial_blas
+from kernelbook._jit import serial_blas
 
 __all__ = ["add_gram", "one_thread", "solve_rows"]
 
@@ -25,7 +25,7 @@ _SMALL = 1500  # a Cholesky factor of that size takes a twentieth of a second
 
 def one_thread(n):
     """A context for the algebra of n×n matrices: BLAS on one thread, unless they are large."""
-    return _serial_blas if n <= _SMALL else nullcontext()
+    return serial_blas if n <= _SMALL else nullcontext()
 
 
 def _routine(name, count):

@@ -36,7 +36,7 @@ import numba
 import platformdirs
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["FAST", "jit", "n_threads", "parallel_for"]
+__all__ = ["FAST", "jit", "n_threads", "parallel_for", "serial_blas"]
 
 FAST = frozenset({"reassoc", "contract", "nsz", "arcp"})
 """Allowed rewrites for reductions; NaN and infinity keep their meaning."""
@@ -158,7 +158,7 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-_serial_blas = _SerialBLAS()
+serial_blas = _SerialBLAS()
 
 
 def parallel_for(task: Callable[[int], None], count: int | Iterable[int]) -> None:
@@ -173,6 +173,6 @@ def parallel_for(task: Callable[[int], None], count: int | Iterable[int]) -> Non
         for i in indices:
             task(i)
         return
-    with _serial_blas, ThreadPoolExecutor(max_workers=workers) as pool:
+    with serial_blas, ThreadPoolExecutor(max_workers=workers) as pool:
         for done in [pool.submit(task, i) for i in indices]:
             done.result()

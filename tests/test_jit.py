@@ -147,7 +147,7 @@ def test_what_a_jitted_function_freezes_stands_in_a_hashed_file():
 THREADS = """
 import os, sys, threading
 import numpy as np
-from kernelbook._jit import _serial_blas, jit, parallel_for
+from kernelbook._jit import jit, parallel_for, serial_blas
 from threadpoolctl import threadpool_info
 
 @jit

@@ -5,7 +5,8 @@ import pytest
 from cvxopt import matrix, solvers
 
 from kernelbook.features import feature_range
-from kernelbook.solvers.svm_projection import project, zero_of_slope
+from kernelbook.solvers.newton import zero_of_slope
+from kernelbook.solvers.svm_projection import project
 
 EXACT = {"show_progress": False, "abstol": 1e-13, "reltol": 1e-13, "feastol": 1e-13}
 
@@ -61,12 +62,16 @@ def test_features_of_one_sign_and_labels_of_one_side_leave_only_zero():
 def test_the_search_finds_the_zero_of_a_falling_slope(length):
     """Whatever the length of the step: long ones are the point of an exact search."""
     Q, beta, lo, hi = sample(1)
-    mu, s = np.zeros(Q.shape[1]), length * (Q.T @ beta)
-    t = zero_of_slope(Q, beta, lo, hi, mu, s, Q @ s)
+    s = length * (Q.T @ beta)
+
+    def search(fall):
+        return zero_of_slope(fall @ lo, 0.0, beta - lo, fall, np.ones(beta.size), hi - lo)
+
+    t = search(-Q @ s)
 
     def slope(t):
         return s @ (Q.T @ np.clip(beta - t * (Q @ s), lo, hi))
 
     assert abs(slope(t)) <= 1e-12 * slope(0.0)
     assert slope(0.9 * t) > 0 > slope(1.1 * t)
-    assert zero_of_slope(Q, beta, lo, hi, mu, -s, -(Q @ s)) == 0.0
+    assert search(Q @ s) == 0.0

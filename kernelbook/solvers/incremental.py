@@ -32,9 +32,10 @@ matrix approximation for machine learning*: the 59.
 
 import numpy as np
 
+from kernelbook._jit import serial_blas
 from kernelbook.certificates import Certificate
 from kernelbook.solvers.growing import GrowingFactor, GrowingHinge
-from kernelbook.solvers.primal import one_blas_thread, solve_primal
+from kernelbook.solvers.primal import solve_primal
 from kernelbook.solvers.primal_problem import PrimalSolution
 
 __all__ = ["SELECT", "IncrementalPath"]
@@ -92,14 +93,14 @@ class IncrementalPath:
         if only_centers:
             self._machines = None
         else:
-            with one_blas_thread():
+            with serial_blas:
                 self._machines = [GrowingHinge(P[rows], sign, C) for rows, sign, C in problems]
             self.solutions = [machine.solution for machine in self._machines]
             self.F = P @ np.array([s.coef for s in self.solutions]).T
 
     def step(self):
         """Add a function and solve; False if there is none that could be added."""
-        with one_blas_thread():
+        with serial_blas:
             return self._step()
 
     def _step(self):

@@ -13,20 +13,18 @@ sweeps have not reached `tol`, and end there: a Newton matrix is as large as the
 basis, which may be small where the sample is not.
 """
 
-from functools import cache
-
 import numpy as np
 from scipy import sparse
-from threadpoolctl import ThreadpoolController
 from tqdm import tqdm
 
+from kernelbook._jit import serial_blas
 from kernelbook.solvers.dcd import dual_coordinate_descent
 from kernelbook.solvers.multipliers import by_multipliers
 from kernelbook.solvers.newton import finite_newton, squared_hinge
 from kernelbook.solvers.pegasos import pegasos
 from kernelbook.solvers.primal_problem import STIFF, PrimalProblem, PrimalSolution
 
-__all__ = ["LOSSES", "one_blas_thread", "solve_primal"]
+__all__ = ["LOSSES", "solve_primal"]
 
 LOSSES = {
     "dcd": ("hinge", "squared_hinge"),
@@ -70,7 +68,7 @@ def solve_primal(
     PrimalSolution
         Whether it is good enough is for the caller to say, by `certificate`.
     """
-    with one_blas_thread():
+    with serial_blas:  # threads wait for each other in small factorizations
         problem = PrimalProblem(X, P, y, C, loss == "squared_hinge")
         if y.size <= SMALL and (solution := problem.separated()) is not None:
             return solution
@@ -81,19 +79,6 @@ def solve_primal(
             gap = solution.certificate.relative_gap
             print(f"{solver}: {n_iter} iterations, gap {gap:.1e} of the objective")
         return solution
-
-
-def one_blas_thread():
-    """A context in which BLAS has one thread: in small factorizations several wait for each other.
-
-    They wait actively, so that on a busy machine a step of microseconds can take milliseconds.
-    """
-    return _blas().limit(limits=1, user_api="blas")
-
-
-@cache
-def _blas():
-    return ThreadpoolController()
 
 
 class _Monitor:

@@ -100,6 +100,7 @@ def _equations(X, P, y, F, lam, beta):
     L, failed = lapack.dpotrf(K.T, lower=1, overwrite_a=1)  # Kᵀ is in the order of Fortran
     if failed:
         return None
+    # One column more than asked for: LAPACK refuses none, and there may be no feature.
     solved = lapack.dpotrs(L, np.column_stack([P, y]), lower=1)[0][:, :-1]
     inverse = np.linalg.pinv(P.T @ solved, rcond=1e-13, hermitian=True)
     for _ in range(REPEATS):

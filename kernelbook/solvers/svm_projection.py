@@ -15,13 +15,15 @@ Few coordinates inside leave directions that the curvature does not see.  A litt
 the smaller the residual is, makes the step very long there.  That is right, for D is linear until a
 coordinate comes off its bound; but a search that tries t = 1, ¼, ¹⁄₁₆, … would take hundreds of
 evaluations.  So the search is exact: along μ + ts the slope sᵀQᵀz(μ + ts) falls with t, linearly
-between the places where a coordinate meets a bound, and walking along them in order finds its zero.
+between the places where a coordinate meets a bound, and walking along them in order finds its zero
+(`newton.zero_of_slope`).
 """
 
 import numpy as np
 
 from kernelbook._jit import jit
 from kernelbook.solvers.face_small import factorize, solve
+from kernelbook.solvers.newton import zero_of_slope
 
 __all__ = ["project"]
 
@@ -46,7 +48,8 @@ def project(Q, beta, lo, hi, max_steps=300):
     """
     m, r = Q.shape
     mu, z, g = np.zeros(r), np.empty(m), np.empty(r)
-    G, s, ds = np.empty((r, r)), np.empty(r), np.empty(m)
+    G, s = np.empty((r, r)), np.empty(r)
+    above, fall, width, ones = np.empty(m), np.empty(m), hi - lo, np.ones(m)
     last = False
     for _ in range(max_steps):
         square = 0.0
@@ -55,7 +58,7 @@ def project(Q, beta, lo, hi, max_steps=300):
             zi = beta[i]
             for p in range(r):
                 zi -= Q[i, p] * mu[p]
-            z[i] = min(max(zi, lo[i]), hi[i])
+            z[i], above[i] = min(max(zi, lo[i]), hi[i]), zi - lo[i]
             square += z[i] * z[i]
             inner = lo[i] < zi < hi[i]
             for p in range(r):
@@ -73,51 +76,16 @@ def project(Q, beta, lo, hi, max_steps=300):
         if not factorize(G):
             break
         solve(G, s)
+        level = 0.0  # of the slope, −sᵀQᵀz, where all z are at their lower bounds
         for i in range(m):
-            ds[i] = 0.0
+            fall[i] = 0.0
             for p in range(r):
-                ds[i] += Q[i, p] * s[p]
-        t = zero_of_slope(Q, beta, lo, hi, mu, s, ds)
+                fall[i] -= Q[i, p] * s[p]
+            level += fall[i] * lo[i]
+        t = zero_of_slope(level, 0.0, above, fall, ones, width)
         # Near the end the slope is less than its rounding; one full step may still help.
         if (t == 0.0 and last) or not np.abs(t * s).max() < FAR:
             break
         last = t == 0.0
         mu += (1.0 if last else t) * s
     return z
-
-
-@jit
-def zero_of_slope(Q, beta, lo, hi, mu, s, ds):
-    """The t ≥ 0 with Σ_i ds_i z_i(t) = 0, z(t) = clip(β − Qμ − t·ds); 0 if it is not positive."""
-    m = beta.size
-    at, change, k = np.empty(2 * m), np.empty(2 * m), 0
-    slope, rate, at_one = 0.0, 0.0, 0.0
-    raw = np.empty(m)
-    for i in range(m):
-        raw[i] = beta[i]
-        for p in range(s.size):
-            raw[i] -= Q[i, p] * mu[p]
-        slope += ds[i] * min(max(raw[i], lo[i]), hi[i])
-        at_one += ds[i] * min(max(raw[i] - ds[i], lo[i]), hi[i])
-    if not slope > 0.0:
-        return 0.0
-    far = np.inf if at_one > 0.0 else 1.0  # few breakpoints are left to be sorted
-    for i in range(m):
-        if ds[i] == 0.0 or lo[i] == hi[i]:
-            continue
-        low, high, weight = (raw[i] - lo[i]) / ds[i], (raw[i] - hi[i]) / ds[i], ds[i] * ds[i]
-        enter, leave = min(low, high), max(low, high)
-        if enter <= 0.0 < leave:
-            rate += weight
-        if 0.0 < enter < far:
-            at[k], change[k], k = enter, weight, k + 1
-        if 0.0 < leave < far:
-            at[k], change[k], k = leave, -weight, k + 1
-    begin = 0.0
-    for j in np.argsort(at[:k]):
-        if rate > 0.0 and slope - rate * (at[j] - begin) <= 0.0:
-            break
-        slope -= rate * (at[j] - begin)
-        begin = at[j]
-        rate += change[j]
-    return begin + slope / rate if rate > 0.0 else begin
