@@ -18,7 +18,9 @@ spreads them over Python threads, which can be nested, forked and interrupted.
 **Fast-math is named.**  `fastmath=True` also assumes that no NaN or infinity ever
 occurs, which turns bad data into wrong answers.  `FAST` allows only the rewrites a
 numerical analyst would: reassociation, fused multiply-add, and no care for signed
-zeros.
+zeros.  The one place where NaN may be ignored is named as well: `larger` and `smaller`,
+for the maximum of an array, which a compiler may only take eight by eight if the order
+of comparisons does not matter.  With a NaN in the array they give any of its numbers.
 """
 
 import hashlib
@@ -26,17 +28,19 @@ import os
 import shutil
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
 import numba
 import platformdirs
+from numba.extending import intrinsic, overload
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["FAST", "jit", "n_threads", "parallel_for", "serial_blas"]
+__all__ = ["FAST", "jit", "larger", "n_threads", "parallel_for", "serial_blas", "smaller"]
 
 FAST = frozenset({"reassoc", "contract", "nsz", "arcp"})
 """Allowed rewrites for reductions; NaN and infinity keep their meaning."""
@@ -113,6 +117,35 @@ def jit(function: Callable | None = None, *, fast: bool = False, inline: str = "
         return numba.njit(function, cache=True, **options)
 
 
+def larger(a, b):
+    """The larger of two numbers of one type, of which none is NaN: maxima that vectorize."""
+    return a if a > b else b
+
+
+def smaller(a, b):
+    """The smaller of two numbers of one type, of which none is NaN: minima that vectorize."""
+    return a if a < b else b
+
+
+def _compile_choice(function: Callable, order: str) -> None:
+    """Let jitted code call `function` as one comparison, marked as free of NaN."""
+    free = ("nnan", "nsz")
+
+    @intrinsic
+    def choose(_, a, b):
+        def code(context, builder, signature, args):
+            first = builder.fcmp_ordered(order, *args, flags=free)
+            return builder.select(first, *args, flags=free)
+
+        return a(a, b), code
+
+    overload(function)(lambda a, b: lambda a, b: choose(a, b))
+
+
+_compile_choice(larger, ">")
+_compile_choice(smaller, "<")
+
+
 def n_threads() -> int:
     """How many threads `parallel_for` uses.
 
@@ -161,18 +194,49 @@ def _controller() -> ThreadpoolController:
 serial_blas = _SerialBLAS()
 
 
+@cache
+def _pool() -> ThreadPoolExecutor:
+    """Threads that wait for work: to start one takes longer than many a task."""
+    return ThreadPoolExecutor(max_workers=os.cpu_count() or 1, thread_name_prefix="kernelbook")
+
+
+if hasattr(os, "register_at_fork"):  # a child has none of its parent's threads
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
 def parallel_for(task: Callable[[int], None], count: int | Iterable[int]) -> None:
     """Call `task(i)` for every i, on several threads, with BLAS held to one thread each.
 
     The tasks must write to disjoint places and spend their time without the GIL (jitted
     code, BLAS, NumPy).  The first exception of a task is raised here.
+
+    The caller works, too, and starts at once; helpers join when they have woken up.  So nobody
+    ever waits for a thread that is not at work, however deep calls are nested.
     """
-    indices = range(count) if isinstance(count, int) else list(count)
-    workers = min(n_threads(), len(indices))
+    todo = deque(range(count) if isinstance(count, int) else count)
+    workers = min(n_threads(), len(todo))
+
+    def work():
+        try:
+            while True:
+                try:
+                    i = todo.popleft()
+                except IndexError:
+                    return
+                task(i)
+        except BaseException:
+            todo.clear()
+            raise
+
     if workers <= 1:
-        for i in indices:
-            task(i)
+        work()
         return
-    with serial_blas, ThreadPoolExecutor(max_workers=workers) as pool:
-        for done in [pool.submit(task, i) for i in indices]:
-            done.result()
+    with serial_blas:
+        helpers = [_pool().submit(work) for _ in range(workers - 1)]
+        try:
+            work()
+        finally:
+            busy = [helper for helper in helpers if not helper.cancel()]
+            wait(busy)
+    for helper in busy:
+        helper.result()

@@ -7,10 +7,12 @@ coordinates at once, and with two passes instead of three:
 
 - *Masks instead of questions.*  `up` is 0 where β_i may grow and −10³⁰ where it may not; the
   largest v + up is then the largest v that may grow.  `down` is 0 or +10³⁰ in the same way.
-- *Lanes instead of one champion.*  Vectors are stored as rows of `LANES` numbers, and each of the
-  128 columns keeps its own champion and the row where it met it.  Who wins among the 128 is asked
-  once a pass.  Equal values go to the smallest index, as in the plain loop.
-- *Fusion.*  The gradient is updated in the same pass that looks for the next i.
+- *The value first, then the place.*  Vectors are stored as rows of `LANES` numbers.  A pass keeps
+  the largest value of each row, a maximum of numbers without their indices, which stays in
+  registers (`_jit.larger`); who it was is asked of the winning row alone.  Equal values go to the
+  smallest index, as in the plain loop.
+- *Fusion.*  The gradient is updated in the same pass that looks for the next i, and this leaves
+  v + down behind in single precision, for the pass that looks for j.
 - *Half the memory.*  K and the masks are single precision, which is enough to choose a pair by;
   v and β are double.  A K of 5,000² single numbers takes 100 MB: reading its rows is what is left.
 
@@ -42,7 +44,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernelbook._jit import jit, n_threads, parallel_for
+from kernelbook._jit import jit, larger, n_threads, parallel_for, smaller
 from kernelbook.kernels._profiles import exp2_of_single
 from kernelbook.solvers.smo import move_pair
 
@@ -126,53 +128,43 @@ def masks(beta, lo, hi):
 
 
 @jit(fast=True)
-def _update_and_select(row_i, row_j, t, v, up, down, best, where, least):
-    """v −= t(K_i − K_j); lane by lane the largest v that may go up, and the least that may down."""
-    best[:] = -FAR
-    least[:] = FAR
-    where[:] = 0
+def _update_and_select(row_i, row_j, t, v, up, down, high, low, lowest):
+    """v −= t(K_i − K_j) and low = v + down; row by row the largest v + up and the lowest low."""
     for b in range(v.shape[0]):
-        a, c, x, u, d = row_i[b], row_j[b], v[b], up[b], down[b]
+        a, c, x, u, d, w = row_i[b], row_j[b], v[b], up[b], down[b], low[b]
+        top, bottom = np.float32(-FAR), np.float32(FAR)
         for k in range(LANES):
             new = x[k] - t * (np.float64(a[k]) - np.float64(c[k]))
             x[k] = new
             single = np.float32(new)
-            high = single + u[k]
-            better = high > best[k]
-            best[k] = high if better else best[k]
-            where[k] = np.int32(b) if better else where[k]
-            low = single + d[k]
-            least[k] = low if low < least[k] else least[k]
+            top = larger(single + u[k], top)
+            w[k] = single + d[k]
+            bottom = smaller(w[k], bottom)
+        high[b], lowest[b] = top, bottom
 
 
 @jit(fast=True)
-def _select_partner(row, v, down, diag, top, diag_i, flat, best, where):
-    """Lane by lane the j that may go down with the largest gain (v_i − v_j)²/η."""
-    best[:] = -1.0
-    where[:] = 0
+def _gains(row, low, diag, top, diag_i, flat, gain, best):
+    """What a step with each partner j that may go down gains, (v_i − v_j)²/η; the best by rows."""
     nothing, two = np.float32(0.0), np.float32(2.0)
-    for b in range(v.shape[0]):
-        r, x, d, q = row[b], v[b], down[b], diag[b]
+    for b in range(low.shape[0]):
+        r, x, q, to = row[b], low[b], diag[b], gain[b]
+        most = nothing
         for k in range(LANES):
-            fall = np.float32(top - x[k]) - d[k]
-            fall = fall if fall > nothing else nothing
-            eta = diag_i + q[k] - two * r[k]
-            eta = eta if eta > flat else flat
-            gain = fall * fall / eta
-            better = gain > best[k]
-            best[k] = gain if better else best[k]
-            where[k] = np.int32(b) if better else where[k]
+            fall = larger(top - x[k], nothing)
+            eta = larger(diag_i + q[k] - two * r[k], flat)
+            to[k] = fall * fall / eta
+            most = larger(to[k], most)
+        best[b] = most
 
 
 @jit
-def _winner(best, where):
-    """The index of the best lane, of equals the first."""
-    value, index = best[0], where[0] * LANES
-    for k in range(1, LANES):
-        other = where[k] * LANES + k
-        if best[k] > value or (best[k] == value and other < index):
-            value, index = best[k], other
-    return index
+def _first(value, x, mask):
+    """The first place where x + mask, which stand in one row, has this value."""
+    for k in range(LANES):
+        if np.float32(x[k]) + mask[k] == value:
+            return k
+    return 0  # a NaN
 
 
 @jit
@@ -250,16 +242,17 @@ def smo_lanes(G, lo, hi, beta, v, up, down, eps, max_steps):
     (steps, violation, spent) : spent is whether a row was missing and the budget spent
     """
     K, diag, slot, work = G.K, G.diag, G.slot, np.empty(LANES, np.float32)
-    best, where = np.empty(LANES, np.float32), np.empty(LANES, np.int32)
-    least = np.empty(LANES, np.float32)
+    low, gain = np.empty(diag.shape, np.float32), np.empty(diag.shape, np.float32)
+    high, lowest, best = np.empty((3, len(diag)), np.float32)
+    none = np.zeros(LANES, np.float32)
     flat = np.float32(FLAT * np.max(diag))
     can, far = np.float32(0.0), np.float32(FAR)
-    _update_and_select(up, up, 0.0, v, up, down, best, where, least)
+    _update_and_select(up, up, 0.0, v, up, down, high, low, lowest)
     steps = 0
     while True:
-        i = _winner(best, where)
-        bi, ki = i // LANES, i % LANES
-        top, bottom = v[bi, ki], np.float64(least.min())
+        bi = np.argmax(high)
+        ki = _first(high[bi], v[bi], up[bi])
+        i, top, bottom = bi * LANES + ki, v[bi, ki], np.float64(lowest.min())
         if not top - bottom > eps or steps >= max_steps:
             return steps, max(top - bottom, 0.0), False
         if slot[i] < 0:
@@ -267,9 +260,10 @@ def smo_lanes(G, lo, hi, beta, v, up, down, eps, max_steps):
                 return steps, top - bottom, True
             _compute_row(G, i, work)
         row = K[slot[i]]
-        _select_partner(row, v, down, diag, top, diag[bi, ki], flat, best, where)
-        j = _winner(best, where)
-        bj, kj = j // LANES, j % LANES
+        _gains(row, low, diag, np.float32(top), diag[bi, ki], flat, gain, best)
+        bj = np.argmax(best)
+        kj = _first(best[bj], gain[bj], none)
+        j = bj * LANES + kj
         if slot[j] < 0:
             if G.count[1] <= 0:
                 return steps, top - bottom, True
@@ -280,7 +274,7 @@ def smo_lanes(G, lo, hi, beta, v, up, down, eps, max_steps):
         down[bi, ki] = can if beta[i] > lo[i] else far
         up[bj, kj] = can if beta[j] < hi[j] else -far
         down[bj, kj] = can if beta[j] > lo[j] else far
-        _update_and_select(row, K[slot[j]], t, v, up, down, best, where, least)
+        _update_and_select(row, K[slot[j]], t, v, up, down, high, low, lowest)
         steps += 1
 
 
