@@ -8,7 +8,12 @@ from svm_samples import gaussian
 
 from kernelbook.features import feature_range
 from kernelbook.solvers.svm_dual import bounds_reached, solve_svm
-from kernelbook.solvers.svm_multipliers import _nearest, choose_multipliers, separate
+from kernelbook.solvers.svm_multipliers import (
+    _least_distance,
+    _nearest,
+    choose_multipliers,
+    separate,
+)
 
 cvxopt = pytest.importorskip("cvxopt")
 
@@ -38,6 +43,14 @@ def test_nearest_point_says_when_there_is_none():
     G = np.array([[1.0, 0.0], [-1.0, 0.0]])
     assert _nearest(G, np.array([1.0, 1.0]), 1.0) is None
     np.testing.assert_allclose(_nearest(G, np.array([1.0, -1.0]), 1.0), [1.0, 0.0])
+
+
+def test_a_sliver_that_rounding_left_does_not_count():
+    """z₁ ≥ 1 and z₁ ≤ 1 + 10⁻¹³(z₂ − 50): nearest is (1, 50), and (1, 0) is meant."""
+    G, g = np.array([[1.0, 0.0], [-1.0, 1e-13]]), np.array([1.0, -1.0 + 5e-12])
+    assert np.linalg.norm(_nearest(G, g, 1.0)) > 45
+    z = _least_distance(G, g, np.array([1.0, 50.0]))
+    np.testing.assert_allclose(z, [1.0, 0.0], atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(20))
