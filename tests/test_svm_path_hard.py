@@ -1,6 +1,7 @@
 """The path in C where several events coincide, matrices are singular, or rounding has the say."""
 
 import warnings
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from path_samples import KERNELS, between, features, gaussian, sample
 
 from kernelbook import svm_path
 from kernelbook.solvers.parametric import ParametricQP, PathError
+from kernelbook.solvers.parametric.gram import DenseGram
+from kernelbook.solvers.parametric.inverse import PivotedInverse
 from kernelbook.solvers.parametric.tracing import PathTracer
 
 
@@ -208,6 +211,25 @@ def test_no_small_problem_loses_its_path():
     assert poor <= 3
 
 
+@pytest.mark.parametrize("order", range(8))
+def test_no_more_features_than_samples_in_the_equations(order, monkeypatch):
+    """Near copies leave by twos: rounding errors in the place of zeros once kept a λ_p too many."""
+    K, P, y, w = strange(115)
+    if order:
+        o = np.random.default_rng(order).permutation(y.size)
+        K, P, y, w = K[np.ix_(o, o)], P[o], y[o], w[o]
+    leave, left = ParametricQP._leave, []
+
+    def counted(self, i, side):
+        leave(self, i, side)
+        left.append(self.M.samples.size - self.M.features.size)
+
+    monkeypatch.setattr(ParametricQP, "_leave", counted)
+    path = svm_path(K, P, y, C_max=1e4, sample_weight=w)
+    assert path.kkt.max() < 1e-8
+    assert min(left) == 0
+
+
 def near_copies(seed):
     """A sample drawn with repetitions, each moved by 10⁻⁶ … 10⁻⁹; features follow the samples."""
     rng = np.random.default_rng([5, seed])
@@ -318,3 +340,23 @@ def test_a_spoilt_inverse_is_noticed():
     qp._direction()
     assert qp.elbow.size > 2
     assert qp.dbeta == pytest.approx(right, rel=1e-8, abs=1e-10)
+
+
+def test_singular_equations_are_a_lost_path():
+    """Not a LinAlgError: the next perturbation has its turn."""
+    M = PivotedInverse(DenseGram(np.zeros((2, 2))), np.zeros((2, 1)))
+    with pytest.raises(PathError, match="singular"):
+        M.insert(0, 2)
+
+
+def test_steps_in_the_last_digit_are_no_progress(monkeypatch):
+    """Between near copies t once crept on by 10⁻¹⁶ every few pivots, and seemed to hang."""
+    X, y = sample(20, 4)
+    tracer = PathTracer(gaussian(X), np.ones((20, 1)), y, np.ones(20))
+    C = 0.5 / (tracer.gram.scale * 20)
+    qp, _ = tracer.begin(C)
+    qp.restate(tracer.in_beta(), C)
+    monkeypatch.setattr(qp, "_next_event", lambda: (np.spacing(qp.t), 0, 1))
+    monkeypatch.setattr(qp, "_pivot", lambda sample, side: None)
+    with pytest.raises(PathError, match="no progress"):
+        list(islice(qp.follow(2 * C), 10**4))

@@ -93,7 +93,7 @@ class ParametricQP(Pivots):
         """
         self._load(problem, 0.0)
         p = self.problem
-        self._refactor()
+        self.M.refactor()
         self._move_to_bounds()
         np.clip(self.beta, p.low.at, p.up.at, out=self.beta)
         self.f = self._values()
@@ -116,7 +116,7 @@ class ParametricQP(Pivots):
         stays the solution of the perturbed problem.  The other way, to recompute β from a,
         would multiply rounding errors by the condition of M.
         """
-        self._refactor()
+        self.M.refactor()
         self._carry()
         self._move_to_bounds()
         E = self.elbow
@@ -141,12 +141,6 @@ class ParametricQP(Pivots):
 
     def _values(self):
         return self.gram.times(self.beta) + self.lam @ self._PT
-
-    def _refactor(self):
-        try:
-            self.M.refactor()
-        except np.linalg.LinAlgError as error:
-            raise PathError("the equations of the elbow have become singular.") from error
 
     def _carry(self):
         """Φ times the rates of the samples at bounds; and some sizes."""
@@ -208,8 +202,8 @@ class ParametricQP(Pivots):
         return sample, side
 
     def _count_still(self, before, pivots):
-        """So many more pivots since t was `before`."""
-        self._still = 0 if self.t > before else self._still + pivots
+        """So many more pivots since t was `before`; by rounding, t can creep."""
+        self._still = 0 if self.t - before > FLAT * abs(before) else self._still + pivots
         if self._still > STILL * (self.n + 10):
             raise PathError(f"no progress at t = {self.t:.6g}: too many events coincide.")
 
@@ -236,7 +230,7 @@ class ParametricQP(Pivots):
         start = beta.copy(), lam.copy()
         f, error = self._refined(beta, lam, v, a, q, size)
         if error > SPOILT and self.M.n_updates:
-            self._refactor()
+            self.M.refactor()
             beta[:], lam[:] = start
             f, _ = self._refined(beta, lam, v, a, q, size)
         return f

@@ -14,6 +14,7 @@ corner: a feature can only be in S together with a sample that sees it.
 import numpy as np
 
 from kernelbook._jit import jit
+from kernelbook.solvers.parametric.problem import PathError
 
 __all__ = ["PivotedInverse"]
 
@@ -77,7 +78,7 @@ class PivotedInverse:
         D = np.array(
             [[self.entry(i, j) - V[a] @ self.column(j) for j in J] for a, i in enumerate(J)]
         )
-        self._border(J, V, np.linalg.inv(D))
+        self._border(J, V, inverted(D))
 
     def insert_one(self, j, v, pivot):
         """Add j, for which v = M⁻¹H_Sj and pivot = H_jj − H_jS v are known."""
@@ -107,7 +108,7 @@ class PivotedInverse:
             exchange(self._S, self._W, s, a, last)
         k = s - len(J)
         D = self._W[k:s, k:s]
-        unborder(self._W, k, 1.0 / D if len(J) == 1 else np.linalg.inv(D))
+        unborder(self._W, k, 1.0 / D if len(J) == 1 else inverted(D))
         self._size = k
         self.n_updates += 1
         self._split()
@@ -121,8 +122,16 @@ class PivotedInverse:
             M[np.ix_(e, e)] = self.gram.block(self.samples)
             M[np.ix_(e, ~e)] = P_E = self.P[np.ix_(self.samples, self.features)]
             M[np.ix_(~e, e)] = P_E.T
-            inverse = np.linalg.inv(M)
+            inverse = inverted(M)
             self.inverse[:] = 0.5 * (inverse + inverse.T)
+
+
+def inverted(M):
+    """M⁻¹, or PathError: another perturbation may lead around a singular M."""
+    try:
+        return np.linalg.inv(M)
+    except np.linalg.LinAlgError as error:
+        raise PathError("the equations of the elbow have become singular.") from error
 
 
 @jit(fast=True)

@@ -34,7 +34,10 @@ class Pivots:
         self._place(i, side)
         M = self.M
         row = M.inverse[np.flatnonzero(M.S == i)[0]]
-        if row[M.S == i][0] * self.gram.scale > RANK or M.features.size == 0:
+        # As many samples as features: then one less cannot determine all their λ.  The diagonal of
+        # M⁻¹ is zero there, and between near copies its rounding error is far above RANK.
+        enough = M.samples.size > M.features.size
+        if M.features.size == 0 or (enough and row[M.S == i][0] * self.gram.scale > RANK):
             M.delete(i)
         else:
             M.delete(i, M.n + M.features[np.argmax(np.abs(row[~M.is_sample]))])
