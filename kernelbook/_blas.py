@@ -1,9 +1,18 @@
-"""Two BLAS calls that several threads may make at once.
+"""BLAS calls that several threads may make at once, and a Cholesky factor made of them.
 
 SciPy's wrappers of BLAS hold Python's global lock while they compute: on two threads they take
 turns.  SciPy also hands out the bare addresses of the same routines (`scipy.linalg.cython_blas`),
-and a call through `ctypes` lets go of the lock.  Both functions work in place, on whole panels of
-rows: what a solver does to a tile of the kernel matrix before it forgets it.
+and a call through `ctypes` lets go of the lock.  `solve_rows` and `add_gram` work in place, on
+whole panels of rows: what a solver does to a tile of the kernel matrix before it forgets it.
+
+`cholesky` is for the matrices in between, too large for one thread and yet small enough that the
+threads of BLAS spend their time waiting for each other: those wait by running in circles, and where
+other programs want the cores, too, a factor of 1,000 rows then takes ten times as long as on one
+thread.  The textbook's algorithm by blocks does as well with threads that sleep while they wait,
+
+    L_kk = chol(A_kk),    L_ik = A_ik L_kk⁻ᵀ for i > k,    A_ij −= L_ik L_jkᵀ for i ≥ j > k,
+
+since within each of the last two steps no block waits for another.
 
 `one_thread` is for what stands between the passes: the algebra of n×n matrices.  BLAS would divide
 it among threads that spend more time waiting for each other than computing, and on a machine with
@@ -14,13 +23,15 @@ import ctypes
 from contextlib import nullcontext
 
 import numpy as np
-from scipy.linalg import cython_blas
+from scipy.linalg import LinAlgError, cython_blas, cython_lapack
 
-from kernelbook._jit import serial_blas
+from kernelbook._jit import n_threads, parallel_for, serial_blas
 
-__all__ = ["add_gram", "one_thread", "solve_rows"]
+__all__ = ["add_gram", "cholesky", "one_thread", "solve_factored", "solve_rows"]
 
 _SMALL = 1500  # a Cholesky factor of that size takes a twentieth of a second
+_BLOCK = 256  # of `cholesky`: matrix products of this width are nearly as fast as they get
+_COLUMNS = 32  # right-hand sides that are worth a thread
 
 
 def one_thread(n):
@@ -28,9 +39,9 @@ def one_thread(n):
     return serial_blas if n <= _SMALL else nullcontext()
 
 
-def _routine(name, count):
-    """The BLAS routine of that name, which takes `count` addresses."""
-    capsule = cython_blas.__pyx_capi__[name]
+def _routine(name, count, library=cython_blas):
+    """The BLAS or LAPACK routine of that name, which takes `count` addresses."""
+    capsule = library.__pyx_capi__[name]
     api = ctypes.pythonapi
     api.PyCapsule_GetName.restype = ctypes.c_char_p
     api.PyCapsule_GetName.argtypes = [ctypes.py_object]
@@ -42,6 +53,9 @@ def _routine(name, count):
 
 _dtrsm = _routine("dtrsm", 11)
 _dsyrk = _routine("dsyrk", 10)
+_dgemm = _routine("dgemm", 13)
+_dpotrf = _routine("dpotrf", 5, cython_lapack)
+_dpotrs = _routine("dpotrs", 8, cython_lapack)
 
 
 def _char(letter):
@@ -102,3 +116,81 @@ def add_gram(rows, total):
         *(_char(c) for c in (b"L", b"N")),
         *(_int(n), _int(h), _float(1.0), rows, size, _float(1.0), total, size),
     )
+
+
+@serial_blas
+def cholesky(A):
+    """Overwrite the lower triangle of a positive definite A by that of L, A = LLᵀ.
+
+    Parameters
+    ----------
+    A : (n, n) array in Fortran order
+        What is above the diagonal is neither read nor kept.
+
+    Raises
+    ------
+    LinAlgError
+        Where A is not positive definite, to rounding.
+    """
+    n, start, info = len(A), _address(A, "F"), ctypes.c_int(0)
+    size = _int(max(n, 1))
+
+    def at(i, j):
+        return start + 8 * (i + j * n)
+
+    for k in range(0, n, _BLOCK):
+        width = min(_BLOCK, n - k)
+        _dpotrf(_char(b"L"), _int(width), at(k, k), size, ctypes.byref(info))
+        if info.value:
+            raise LinAlgError(f"the leading minor of order {k + info.value} is not positive.")
+        below = range(k + width, n, _BLOCK)
+
+        def solve(b, k=k, width=width, below=below):
+            i = below[b]
+            _dtrsm(
+                *(_char(c) for c in (b"R", b"L", b"T", b"N")),
+                *(_int(min(_BLOCK, n - i)), _int(width), _float(1.0)),
+                *(at(k, k), size, at(i, k), size),
+            )
+
+        def update(b, k=k, width=width, below=below):
+            j = below[b]  # the strip from its diagonal block down
+            _dgemm(
+                *(_char(c) for c in (b"N", b"T")),
+                *(_int(n - j), _int(min(_BLOCK, n - j)), _int(width), _float(-1.0)),
+                *(at(j, k), size, at(j, k), size, _float(1.0), at(j, j), size),
+            )
+
+        parallel_for(solve, len(below))
+        parallel_for(update, len(below))
+
+
+@serial_blas
+def solve_factored(L, B):
+    """(LLᵀ)⁻¹B for the L of `cholesky`; many right-hand sides are divided among threads.
+
+    Parameters
+    ----------
+    L : (n, n) array in Fortran order
+        Its lower triangle counts.
+    B : (n,) or (n, k) array
+    """
+    n = len(L)
+    if len(B) != n:
+        raise ValueError(f"L of shape {L.shape} does not fit B of shape {B.shape}.")
+    out = np.array(B, dtype=np.float64, order="F")
+    columns = out[:, None] if out.ndim == 1 else out
+    factor, size = _address(L, "F"), _int(max(n, 1))
+    k = columns.shape[1]
+    step = max(_COLUMNS, -(-k // n_threads()))
+
+    def some(p):
+        part = columns[:, p * step : (p + 1) * step]
+        _dpotrs(
+            *(_char(b"L"), _int(n), _int(part.shape[1]), factor, size),
+            *(_address(part, "F"), size, ctypes.byref(ctypes.c_int(0))),
+        )
+
+    if n:
+        parallel_for(some, -(-k // step))
+    return out

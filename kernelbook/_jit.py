@@ -31,7 +31,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import ContextDecorator, contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -159,8 +159,8 @@ def n_threads() -> int:
     return max(1, min([cores, *(int(v) for v in asked if v.isdigit() and int(v) > 0)]))
 
 
-class _SerialBLAS:
-    """Hold BLAS to one thread while at least one caller is inside.
+class _SerialBLAS(ContextDecorator):
+    """Hold BLAS to one thread while at least one caller is inside; also `@serial_blas`.
 
     The limit belongs to the whole process, so callers on several threads must share it: were each
     to save and restore it alone, the last one out would restore what another had set.
@@ -214,7 +214,6 @@ def parallel_for(task: Callable[[int], None], count: int | Iterable[int]) -> Non
     ever waits for a thread that is not at work, however deep calls are nested.
     """
     todo = deque(range(count) if isinstance(count, int) else count)
-    workers = min(n_threads(), len(todo))
 
     def work():
         try:
@@ -228,11 +227,11 @@ def parallel_for(task: Callable[[int], None], count: int | Iterable[int]) -> Non
             todo.clear()
             raise
 
-    if workers <= 1:
+    if len(todo) <= 1:
         work()
         return
     with serial_blas:
-        helpers = [_pool().submit(work) for _ in range(workers - 1)]
+        helpers = [_pool().submit(work) for _ in range(min(n_threads(), len(todo)) - 1)]
         try:
             work()
         finally:

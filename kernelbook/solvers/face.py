@@ -31,6 +31,7 @@ active set method for SVMs*, JMLR 7.
 import numpy as np
 from scipy import linalg
 
+from kernelbook._blas import cholesky, solve_factored
 from kernelbook.solvers.svm_certificate import violation
 
 __all__ = ["face_target", "newton"]
@@ -112,10 +113,9 @@ def face_target(H, Q, v, r, lo, hi, beta, F, eps, most=0.5):
     """
     lo, hi, start, B = lo[F], hi[F], beta[F], Q[F]
     H[np.diag_indices(F.size)] += eps
-    # Transposed, it is in the order that LAPACK can overwrite.
-    factor = linalg.cho_factor(H.T, lower=True, overwrite_a=True, check_finite=False)
-    d = linalg.cho_solve(factor, v[F], check_finite=False)
-    W, b = linalg.cho_solve(factor, B, check_finite=False), -r
+    L = H.T  # in the order that LAPACK can overwrite
+    cholesky(L)
+    d, W, b = solve_factored(L, v[F]), solve_factored(L, B), -r
     held = np.zeros(0, dtype=np.intp)
     z = start
     for _ in range(ROUNDS):
@@ -131,8 +131,8 @@ def face_target(H, Q, v, r, lo, hi, beta, F, eps, most=0.5):
         z[out] = np.clip(z[out], lo[out], hi[out])
         unit = np.zeros((F.size, out.size), order="F")
         unit[out, np.arange(out.size)] = 1.0
-        unit = linalg.cho_solve(factor, unit, overwrite_b=True, check_finite=False)
-        held, b, W = np.append(held, out), np.append(b, z[out] - start[out]), np.hstack([W, unit])
+        held, b = np.append(held, out), np.append(b, z[out] - start[out])
+        W = np.hstack([W, solve_factored(L, unit)])
     return np.clip(z, lo, hi), mu[: r.size]
 
 

@@ -98,12 +98,9 @@ class IncrementalPath:
             self.solutions = [machine.solution for machine in self._machines]
             self.F = P @ np.array([s.coef for s in self.solutions]).T
 
+    @serial_blas
     def step(self):
         """Add a function and solve; False if there is none that could be added."""
-        with serial_blas:
-            return self._step()
-
-    def _step(self):
         found = getattr(self, "_" + self._select)()
         if found is None:
             return False
@@ -115,7 +112,7 @@ class IncrementalPath:
             self.solutions = [self._solve_at_centers(*problem) for problem in self.problems]
         else:
             pairs = zip(self._machines, self.problems, strict=True)
-            self.solutions = [machine.solve(X[rows]) for machine, (rows, _, _) in pairs]
+            self.solutions = [machine.solve(_rows(X, rows)) for machine, (rows, _, _) in pairs]
         W = np.array([s.w for s in self.solutions])
         self.F = X @ W.T + self.P @ np.array([s.coef for s in self.solutions]).T
         return True
@@ -236,3 +233,9 @@ class IncrementalPath:
         if all_samples:
             largest = min(largest, self.factor.farthest())
         return float(largest / typical) if largest > 0 else 0.0
+
+
+def _rows(X, rows):
+    """X[rows], without a copy where they are one after the other, as they are of two classes."""
+    first, last = rows[0], rows[-1] + 1
+    return X[first:last] if last - first == rows.size else X[rows]

@@ -25,6 +25,8 @@ Nocedal & Wright (2006), *Numerical Optimization*, on interior points for quadra
 import numpy as np
 from scipy import linalg
 
+from kernelbook._blas import cholesky, solve_factored
+
 __all__ = ["interior_point"]
 
 TINY = np.finfo(float).tiny
@@ -77,13 +79,14 @@ def interior_point(K, Q, y, lo, hi, *, tol=1e-12, stubborn=False, max_steps=80):
         np.copyto(H, K)
         H[np.diag_indices(m)] += z / s + w / t + ridge
         try:
-            factor = linalg.cho_factor(H.T, lower=True, overwrite_a=True, check_finite=False)
+            factor = H.T  # in the order that LAPACK can overwrite
+            cholesky(factor)
         except linalg.LinAlgError:
             if ridge > 1e-6 * scale:
                 break
             ridge = max(10 * ridge, 1e-14 * scale * m)
             continue
-        W = linalg.cho_solve(factor, Q, check_finite=False)
+        W = solve_factored(factor, Q)
         direction = _Direction(factor, Q, W, s, t, z, w, dual_residual, residual)
         step = _predict_and_correct(direction, s, t, z, w, tau)
         if step is None:
@@ -128,7 +131,7 @@ class _Direction:
     def __call__(self, sz, tw):
         """Aim at s∘z − sz and t∘w − tw, to first order."""
         rhs = -self.dual_residual - sz / self.s + tw / self.t
-        free = linalg.cho_solve(self.factor, rhs, check_finite=False)
+        free = solve_factored(self.factor, rhs)
         dnu = np.zeros(0)
         if self.residual.size:
             rhs = self.unit * (self.Q.T @ free + self.residual)

@@ -93,7 +93,8 @@ def by_multipliers(
     enough : float
         The error at which to stop.
     finish : callable (λ, α) → (w, λ, α) or None, optional
-        A short way to the end, asked after every subproblem; what it finds is judged, with `judge`.
+        A short way to the end, asked at the start and after every subproblem; what it finds is
+        judged, with `judge`.
     """
     m, l = P.shape
     alpha = np.zeros(m) if alpha is None else np.clip(alpha, 0.0, u)
@@ -103,6 +104,17 @@ def by_multipliers(
     best = MultiplierResult(w, lam, alpha, 0, np.inf)
     last, least = (np.inf, np.inf), np.inf
     n_newton = stalled = 0
+
+    def at_the_end(lam, alpha):
+        """Whether the short way leads there; the best that it found is kept."""
+        nonlocal best
+        end = finish(lam, alpha) if finish is not None else None
+        if end is not None and (error := judge(end[0], end[1], y * end[2])) < best.error:
+            best = MultiplierResult(*end, n_newton, float(error))
+        return best.error <= enough
+
+    if at_the_end(lam, alpha):
+        return best
     while n_newton < max_newton and stalled < 10 and best.error > enough:
         shrink = 1.0 / (1.0 + sigma * delta)
         loss = PiecewiseLoss(alpha * shrink, sigma * shrink, u)
@@ -112,11 +124,8 @@ def by_multipliers(
         if not step.converged:  # the penalties are too large for rounding: half the way back
             sigma, rho, stalled = sigma / 30.0, rho / 30.0, stalled + 1
             continue
-        end = finish(step.lam, step.alpha) if finish is not None else None
-        if end is not None and (error := judge(end[0], end[1], y * end[2])) < best.error:
-            best = MultiplierResult(*end, n_newton, float(error))
-            if error <= enough:
-                break
+        if at_the_end(step.lam, step.alpha):
+            break
         # What a proximal step moved, over its length, is the residual of the optimality conditions.
         margin = np.abs(step.alpha - alpha).max(initial=0.0) / sigma
         balance = np.abs(step.lam - lam).max(initial=0.0) / rho

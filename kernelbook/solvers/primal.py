@@ -40,6 +40,7 @@ SMALL = 1000
 """Up to this m, whether the features separate the sample is found out before anything else."""
 
 
+@serial_blas  # threads wait for each other in small factorizations
 def solve_primal(
     X, P, y, C, *, loss="hinge", solver="dcd", tol=1e-4, max_iter=1000, rng=None, verbose=0
 ) -> PrimalSolution:
@@ -68,17 +69,16 @@ def solve_primal(
     PrimalSolution
         Whether it is good enough is for the caller to say, by `certificate`.
     """
-    with serial_blas:  # threads wait for each other in small factorizations
-        problem = PrimalProblem(X, P, y, C, loss == "squared_hinge")
-        if y.size <= SMALL and (solution := problem.separated()) is not None:
-            return solution
-        with _Monitor(problem, tol, verbose) as monitor:
-            w, lam, beta, n_iter = _RUN[solver](problem, monitor, max_iter, rng)
-        solution = monitor.separated or problem.solution(w, lam, beta, n_iter)
-        if verbose:
-            gap = solution.certificate.relative_gap
-            print(f"{solver}: {n_iter} iterations, gap {gap:.1e} of the objective")
+    problem = PrimalProblem(X, P, y, C, loss == "squared_hinge")
+    if y.size <= SMALL and (solution := problem.separated()) is not None:
         return solution
+    with _Monitor(problem, tol, verbose) as monitor:
+        w, lam, beta, n_iter = _RUN[solver](problem, monitor, max_iter, rng)
+    solution = monitor.separated or problem.solution(w, lam, beta, n_iter)
+    if verbose:
+        gap = solution.certificate.relative_gap
+        print(f"{solver}: {n_iter} iterations, gap {gap:.1e} of the objective")
+    return solution
 
 
 class _Monitor:

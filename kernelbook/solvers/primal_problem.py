@@ -193,7 +193,10 @@ class PrimalProblem:
         """Send α to the bound that its margin asks for (complementarity), unless that costs."""
         slack = self.y * (f + self.delta * beta) - 1.0
         at_zero, at_top = slack > 1e-9, (slack < -1e-9) & (not self.squared)
-        snapped = self.feasible(np.where(at_zero, 0.0, np.where(at_top, self.y * self.u, beta)))
+        snapped = np.where(at_zero, 0.0, np.where(at_top, self.y * self.u, beta))
+        if np.array_equal(snapped, beta):
+            return beta
+        snapped = self.feasible(snapped)
         before, after = self.dual(beta), self.dual(snapped)
         return snapped if after >= before - 1e-14 * abs(before) else beta
 

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kernelbook._jit import serial_blas
 from kernelbook.certificates import Certificate
 from kernelbook.features import feature_range
 from kernelbook.solvers.face import newton
@@ -79,6 +80,7 @@ class SVMSolution:
     h: np.ndarray
 
 
+@serial_blas
 def solve_svm(
     gram,
     P,

@@ -33,7 +33,7 @@ from typing import Protocol
 import numpy as np
 from scipy import linalg
 
-from kernelbook._jit import parallel_for
+from kernelbook._jit import parallel_for, serial_blas
 from kernelbook.features import feature_range
 from kernelbook.solvers.face import face_target
 from kernelbook.solvers.smo_lanes import (
@@ -156,6 +156,7 @@ class _State:
         return out
 
 
+@serial_blas
 def solve_large(
     gram: GramSource, P, y, C, *, tol=1e-3, gap_tol=None, span=None, start=None, verbose=0
 ):
