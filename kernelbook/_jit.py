@@ -89,7 +89,13 @@ def _our_cache_folder(folder: str):
         numba.config.CACHE_DIR = before
 
 
-def jit(function: Callable | None = None, *, fast: bool = False, inline: str = "never"):
+def jit(
+    function: Callable | None = None,
+    *,
+    fast: bool = False,
+    brief: bool = False,
+    inline: str = "never",
+):
     """Compile on first call, keep the result on disk, release the GIL.
 
     Parameters
@@ -98,13 +104,16 @@ def jit(function: Callable | None = None, *, fast: bool = False, inline: str = "
         A function of arrays and numbers.
     fast : bool
         Allow the rewrites in `FAST`: for reductions over long arrays.
+    brief : bool
+        Keep the GIL: for what takes some microseconds.  To hand it to another thread, which has to
+        wake up, takes longer.
     inline : {"never", "always"}
         Passed to Numba.
     """
     if function is None:
-        return lambda f: jit(f, fast=fast, inline=inline)
+        return lambda f: jit(f, fast=fast, brief=brief, inline=inline)
     options = {
-        "nogil": True,
+        "nogil": not brief,
         # Division by zero gives inf as NumPy does: the check would keep loops from vectorizing.
         "error_model": "numpy",
         "fastmath": set(FAST) if fast else False,

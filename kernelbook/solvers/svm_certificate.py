@@ -61,7 +61,7 @@ def constraint_residual(P, beta):
     return float(_residual(np.ascontiguousarray(P), np.ascontiguousarray(beta)))
 
 
-@jit
+@jit(brief=True)
 def _residual(P, beta):
     worst, total = 0.0, np.abs(beta).sum()
     for p in range(P.shape[1]):
@@ -99,7 +99,7 @@ def repair(Q, beta, lo, hi):
     return np.zeros_like(beta)
 
 
-@jit
+@jit(brief=True)
 def _settled(Q, beta, lo, hi):
     """Whether there is nothing to repair: in the box, at no bound nearly, and Qᵀβ = 0."""
     near, square = 1e-14 * np.abs(beta).max() if beta.size else 0.0, 0.0
@@ -173,7 +173,7 @@ def certify(h, P, y, C, beta, lam, size=None):
     )
 
 
-@jit
+@jit(brief=True)
 def _terms(h, f, y, C, beta):
     """(the gap's sum, βᵀh, Σ C_i (1 − y_i f_i)₊, βᵀ(f − h), the violation), in one pass."""
     gap, energy, loss, slip, up, down = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0

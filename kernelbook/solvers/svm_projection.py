@@ -65,7 +65,7 @@ def project(Q, beta, lo, hi, max_steps=300):
                 g[p] += Q[i, p] * z[i]
                 if inner:
                     for q in range(p + 1):
-                        G[p, q] += Q[i, p] * Q[i, q]
+                        G[q, p] += Q[i, p] * Q[i, q]
         left = np.abs(g).max() if r else 0.0
         if left <= ROUNDING * np.sqrt(square):
             break

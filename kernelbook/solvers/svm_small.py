@@ -68,12 +68,11 @@ def solve_small(whole, rows, P, y, C, start=None, *, tol=1e-3, gap_tol=None):
         rho = max(scale, 1.0 / np.median(C)) * y.size / penalized.shape[1]
     K, problem = part(whole, index), (Q, y, lo, hi)
 
-    def finished(beta, nu, steps, prox):
-        """Newton's method, and the proof; None if it proves too little."""
-        steps += newton_small(K, *problem, beta, nu, prox, 80)
-        beta = repair(Q, beta, lo, hi)
-        h = np.empty(y.size)
-        times(K, beta, h)
+    def proved(reached, nu, steps, h):
+        """The solution from where Newton's method ended, h = Kβ; None if it proves too little."""
+        beta = repair(Q, reached, lo, hi)
+        if not np.array_equal(beta, reached):
+            times(K, beta, h)
         nu = choose_multipliers(h, Q, y, C, *bounds_reached(y * beta, C), nu)
         proof = certify(h, P, y, C, beta, T @ nu, scale)
         exact = proof.kkt <= min(tol, rounding_floor(scale, beta))
@@ -88,12 +87,16 @@ def solve_small(whole, rows, P, y, C, start=None, *, tol=1e-3, gap_tol=None):
         times(K, beta, h)
         where = bounds_reached(y * beta, C)
         nu = choose_multipliers(h, Q, y, C, *where, np.zeros(Q.shape[1]))
-        solution = finished(beta, nu, 0, PROX)
+        steps = _newton_and_product(K, *problem, beta, nu, PROX, h)
+        solution = proved(beta, nu, steps, h)
         if solution is not None:
             return solution
-    descend = _by_pairs if has_constant else _in_the_box
-    beta, nu, steps, reached = descend(whole, index, Q, rho, y, lo, hi)
-    return finished(beta, nu, steps, PROX if reached else 1.0)
+    if has_constant:
+        return proved(*_pairs_and_newton(K, Q, rho, y, lo, hi))
+    beta, nu, steps, reached = _in_the_box(whole, index, Q, rho, y, lo, hi)
+    h = np.empty(y.size)
+    steps += _newton_and_product(K, *problem, beta, nu, PROX if reached else 1.0, h)
+    return proved(beta, nu, steps, h)
 
 
 def _span(P):
@@ -104,6 +107,26 @@ def _span(P):
     span = feature_range(P)
     Q, has_constant = constant_first(span.Q)
     return np.ascontiguousarray(Q), span.T @ (span.Q.T @ Q), has_constant
+
+
+@jit
+def _newton_and_product(K, Q, y, lo, hi, beta, nu, prox, h):
+    """Newton's method in place, and h = Kβ; returns the number of steps."""
+    steps = newton_small(K, Q, y, lo, hi, beta, nu, prox, 80)
+    times(K, beta, h)
+    return steps
+
+
+@jit
+def _pairs_and_newton(K, Q, rho, y, lo, hi):
+    """All from zero in one call, for other threads to go on with Python meanwhile: β, ν, steps, h.
+
+    Threads that take turns at Python spend their time waking each other up.
+    """
+    beta, nu, steps, reached = _by_pairs(K.whole, K.index, Q, rho, y, lo, hi)
+    h = np.empty(y.size)
+    steps += _newton_and_product(K, Q, y, lo, hi, beta, nu, PROX if reached else 1.0, h)
+    return beta, nu, steps, h
 
 
 @jit
