@@ -37,12 +37,7 @@ def free(X):
 
 def cases(quick):
     everybody = {"cvxopt": by_cvxopt, "PIQP": by_piqp, "Clarabel": by_clarabel, "OSQP": by_osqp}
-    if quick:
-        yield case(500, everybody)
-        return
-    yield case(1000, everybody)
-    # The factorizations of the others are sparse, and K is not: minutes.
-    yield case(2000, {"cvxopt": by_cvxopt, "PIQP": by_piqp})
+    yield case(500 if quick else 2000, everybody)
 
 
 def case(m, solvers):

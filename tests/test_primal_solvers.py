@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from kernelbook.solvers import newton
-from kernelbook.solvers.dcd import dual_coordinate_descent, sweep
+from kernelbook.solvers.dcd import dual_coordinate_descent, shuffle, sweep
 from kernelbook.solvers.multipliers import by_multipliers
 from kernelbook.solvers.newton import PiecewiseLoss, finite_newton, line_search, squared_hinge
 from kernelbook.solvers.pegasos import epoch, pegasos
@@ -41,6 +41,19 @@ def test_rows_dense_and_sparse(form):
         add_row(rows, i, 2.0, w)
         assert np.allclose(w, v + 2 * A[i])
     assert dot_row(as_rows(np.empty((3, 0))), 1, np.empty(0)) == 0.0
+
+
+@pytest.mark.interpreted
+def test_a_shuffle_draws_every_order_alike():
+    """Six orders of three, each from a sixth of a grid of draws; and as its naive twin does it."""
+    grid, counts = (np.arange(6) + 0.5) / 6, {}
+    for first in grid:
+        for second in grid:
+            order, draws = np.arange(3), np.array([0.9, first, second])
+            shuffle(order, draws)
+            assert list(order) == naive.shuffle([0, 1, 2], draws)
+            counts[tuple(order)] = counts.get(tuple(order), 0) + 1
+    assert sorted(counts.values()) == [6] * 6
 
 
 @pytest.mark.interpreted

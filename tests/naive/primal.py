@@ -17,6 +17,18 @@ def objective(X, P, y, C, w, lam, squared=False):
     return float(total)
 
 
+def shuffle(order, draws):
+    """Draw from what is left, by its place, and put it last; the last of the left fills the gap."""
+    left, drawn = list(order), []
+    while left:
+        place = int(draws[len(left) - 1] * len(left))
+        chosen, last = left[place], left.pop()
+        if place < len(left):
+            left[place] = last
+        drawn.insert(0, chosen)
+    return drawn
+
+
 def sweep(X, P, y, lo, hi, delta, step, order, beta, w, lam, rho, upper, lower):
     """One sweep of coordinate descent; returns the coordinates still awake, and the slopes."""
     order, k, up, down = list(order), 0, 0.0, 0.0
