@@ -67,10 +67,10 @@ __all__ = [
 REPETITIONS = 7
 """At most so many calls of each side, fewer if they take long."""
 
-SECONDS = {True: 0.5, False: 4.0}
+SECONDS = {True: 0.15, False: 4.0}
 """What the repetitions of one side may take, quick or not; one timed call is made anyway."""
 
-SLOW = {True: 1.0, False: 5.0}
+SLOW = {True: 0.3, False: 5.0}
 """A peer whose first call takes so many seconds has been timed by it: no start-up matters there.
 
 Not so for us: the first call may have compiled something.

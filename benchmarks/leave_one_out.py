@@ -21,7 +21,7 @@ WIDTH = 2.0
 
 
 def cases(quick):
-    m = 500 if quick else 2000
+    m = 250 if quick else 2000
     rng = np.random.default_rng(0)
     X = rng.normal(size=(m, 5))
     y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.normal(size=m)

@@ -13,11 +13,11 @@ SIZES = (
     [
         # data, m, d, C; the full set adds the second list
         (noisy_xor, 2000, 10, 1.0),
-        (noisy_xor, 2000, 100, 10.0),
-        (noisy_xor, 5000, 10, 1.0),
         (rings, 5000, 10, 10.0),
     ],
     [
+        (noisy_xor, 2000, 100, 10.0),
+        (noisy_xor, 5000, 10, 1.0),
         (noisy_xor, 2000, 10, 100.0),
         (noisy_xor, 5000, 10, 100.0),
         (noisy_xor, 5000, 100, 10.0),
