@@ -89,6 +89,7 @@ def ask(name, quick, say=print, tick=lambda text: None):
         say("  " + text)
         if not reached:
             with threads(1):  # else most of it would be waiting for other threads
+                worst[peer][1]()  # on one thread it may call what has not been compiled yet
                 profiles[peer] = profiled(worst[peer][1])
             say("    its worst case: " + "; ".join(f"{s:.0%} {f}" for s, f in profiles[peer][:4]))
     for text in module.summary(rows) if hasattr(module, "summary") else ():

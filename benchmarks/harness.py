@@ -82,6 +82,11 @@ SAME = 1e-4
 Two solvers that stop at the same violation, 10⁻³, differ by about this much either way.
 """
 
+REST = 0.05
+"""Seconds of rest before a timed call: threads of BLAS run in circles for about half as long, once
+they have nothing to do, and would take a core from the side whose turn is next.
+"""
+
 VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """What libraries read, when they are loaded, to know how many threads they may start."""
 
@@ -185,7 +190,8 @@ def threads(count):
 
 
 def timed(call):
-    """(answer, seconds of the clock, seconds of the processors)"""
+    """(answer, seconds of the clock, seconds of the processors), after a short rest."""
+    time.sleep(REST)
     clock, cpu = time.perf_counter(), _processors()
     answer = call()
     return answer, time.perf_counter() - clock, _processors() - cpu
