@@ -85,6 +85,20 @@ def test_smo_in_lanes_arrives():
     assert y @ beta - 0.5 * beta @ K @ beta == pytest.approx(exact, rel=1e-5)
 
 
+def test_a_large_bias_costs_smo_no_digits():
+    """Single precision compares v with its top: 10⁶ for all, beside which 10⁻³ would be nothing."""
+    kernel, X, _, y, C = problem(300, 1, 1, C=5.0)
+    G, (lo, hi) = in_lanes(kernel(X)), box(y, C)
+    ends = []
+    for level in (0.0, 1e6):
+        beta, v = np.zeros(300), lanes(y + level, level, np.float64)
+        steps, left, _ = smo_lanes(G, lo, hi, beta, v, *masks(beta, lo, hi), 1e-3, 100_000)
+        assert left <= 1e-3
+        ends.append((steps, beta))
+    assert ends[1][0] < 2 * ends[0][0]
+    np.testing.assert_allclose(ends[1][1], ends[0][1], atol=0.05)
+
+
 @pytest.mark.interpreted
 def test_smo_in_lanes_copes_with_a_zero_kernel_and_with_duplicates():
     y = np.array([1.0, -1.0, 1.0, -1.0])

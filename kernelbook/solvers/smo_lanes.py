@@ -13,6 +13,9 @@ coordinates at once, and with two passes instead of three:
   smallest index, as in the plain loop.
 - *Fusion.*  The gradient is updated in the same pass that looks for the next i, and this leaves
   v + down behind in single precision, for the pass that looks for j.
+- *Measured from the top.*  What is compared in single precision is v minus the largest v of the
+  step before.  So numbers near the top, among which the choice is, keep their digits however
+  large the bias is.
 - *Half the memory.*  K and the masks are single precision, which is enough to choose a pair by;
   v and β are double.  A K of 5,000² single numbers takes 100 MB: reading its rows is what is left.
 
@@ -127,16 +130,16 @@ def masks(beta, lo, hi):
     return up, lanes(np.where(beta > lo, 0.0, FAR), FAR, np.float32)
 
 
-@jit(fast=True)
-def _update_and_select(row_i, row_j, t, v, up, down, high, low, lowest):
-    """v −= t(K_i − K_j) and low = v + down; row by row the largest v + up and the lowest low."""
+@jit  # not fast: `_first` has to find the very same numbers
+def _update_and_select(row_i, row_j, t, v, shift, up, down, high, low, lowest):
+    """v −= t(K_i − K_j), low = v − shift + down; by rows, the largest v − shift + up, least low."""
     for b in range(v.shape[0]):
         a, c, x, u, d, w = row_i[b], row_j[b], v[b], up[b], down[b], low[b]
         top, bottom = np.float32(-FAR), np.float32(FAR)
         for k in range(LANES):
             new = x[k] - t * (np.float64(a[k]) - np.float64(c[k]))
             x[k] = new
-            single = np.float32(new)
+            single = np.float32(new - shift)
             top = larger(single + u[k], top)
             w[k] = single + d[k]
             bottom = smaller(w[k], bottom)
@@ -159,10 +162,10 @@ def _gains(row, low, diag, top, diag_i, flat, gain, best):
 
 
 @jit
-def _first(value, x, mask):
-    """The first place where x + mask, which stand in one row, has this value."""
+def _first(value, x, shift, mask):
+    """The first place where x − shift + mask, which stand in one row, has this value."""
     for k in range(LANES):
-        if np.float32(x[k]) + mask[k] == value:
+        if np.float32(x[k] - shift) + mask[k] == value:
             return k
     return 0  # a NaN
 
@@ -247,12 +250,12 @@ def smo_lanes(G, lo, hi, beta, v, up, down, eps, max_steps):
     none = np.zeros(LANES, np.float32)
     flat = np.float32(FLAT * np.max(diag))
     can, far = np.float32(0.0), np.float32(FAR)
-    _update_and_select(up, up, 0.0, v, up, down, high, low, lowest)
-    steps = 0
+    shift, steps = 0.0, 0  # callers start with a bias that puts the top near zero
+    _update_and_select(up, up, 0.0, v, shift, up, down, high, low, lowest)
     while True:
         bi = np.argmax(high)
-        ki = _first(high[bi], v[bi], up[bi])
-        i, top, bottom = bi * LANES + ki, v[bi, ki], np.float64(lowest.min())
+        ki = _first(high[bi], v[bi], shift, up[bi])
+        i, top, bottom = bi * LANES + ki, v[bi, ki], np.float64(lowest.min()) + shift
         if not top - bottom > eps or steps >= max_steps:
             return steps, max(top - bottom, 0.0), False
         if slot[i] < 0:
@@ -260,9 +263,9 @@ def smo_lanes(G, lo, hi, beta, v, up, down, eps, max_steps):
                 return steps, top - bottom, True
             _compute_row(G, i, work)
         row = K[slot[i]]
-        _gains(row, low, diag, np.float32(top), diag[bi, ki], flat, gain, best)
+        _gains(row, low, diag, np.float32(top - shift), diag[bi, ki], flat, gain, best)
         bj = np.argmax(best)
-        kj = _first(best[bj], gain[bj], none)
+        kj = _first(best[bj], gain[bj], 0.0, none)
         j = bj * LANES + kj
         if slot[j] < 0:
             if G.count[1] <= 0:
@@ -274,8 +277,8 @@ def smo_lanes(G, lo, hi, beta, v, up, down, eps, max_steps):
         down[bi, ki] = can if beta[i] > lo[i] else far
         up[bj, kj] = can if beta[j] < hi[j] else -far
         down[bj, kj] = can if beta[j] > lo[j] else far
-        _update_and_select(row, K[slot[j]], t, v, up, down, high, low, lowest)
-        steps += 1
+        shift, steps = top, steps + 1
+        _update_and_select(row, K[slot[j]], t, v, shift, up, down, high, low, lowest)
 
 
 # ------------------------------------------------------------------- from all to some, and back
