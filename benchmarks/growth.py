@@ -20,8 +20,8 @@ REG = 1e-4
 LIMITS = {  # solver → the largest m, quick and in full
     "cholesky": (2_000, 8_000),
     "cg": (2_000, 16_000),
-    "nystrom": (4_000, 256_000),
-    "fourier": (4_000, 1_024_000),
+    "nystrom": (2_000, 256_000),
+    "fourier": (2_000, 1_024_000),
 }
 SMALLEST = 1_000
 N_CENTERS = 300

@@ -64,8 +64,8 @@ __all__ = [
     "threads",
 ]
 
-REPETITIONS = 7
-"""At most so many calls of each side, fewer if they take long."""
+REPETITIONS = {True: 3, False: 7}
+"""At most so many calls of each side, quick or not; fewer if they take long."""
 
 SECONDS = {True: 0.15, False: 4.0}
 """What the repetitions of one side may take, quick or not; one timed call is made anyway."""
@@ -218,7 +218,7 @@ def measure(question, case, *, quick=False):
     slow = {name for name, t in first.items() if name and t > SLOW[quick]}
     clock = {name: [first[name]] if name in slow else [] for name in sides}
     cpu = {name: [spent[name]] if name in slow else [] for name in sides}
-    for _ in range(REPETITIONS):
+    for _ in range(REPETITIONS[quick]):
         for name, call in sides.items():
             # The first call says nothing of the others: it may have compiled something.
             past = clock[name]
