@@ -208,7 +208,7 @@ class IncrementalPath:
                 break
             X = np.column_stack([self.factor.X, candidates[c][1]])
             pairs = zip(self._machines, self.problems, strict=True)
-            reached = sum(machine.objective(X[rows]) for machine, (rows, _, _) in pairs)
+            reached = sum(machine.objective(_rows(X, rows)) for machine, (rows, _, _) in pairs)
             if before.primal - reached > fall:
                 best, fall = candidates[c], before.primal - reached
         return best
@@ -236,6 +236,6 @@ class IncrementalPath:
 
 
 def _rows(X, rows):
-    """X[rows], without a copy where they are one after the other, as they are of two classes."""
+    """X[rows] for increasing rows; no copy where none is left out, as with two classes."""
     first, last = rows[0], rows[-1] + 1
     return X[first:last] if last - first == rows.size else X[rows]
