@@ -7,7 +7,8 @@ whole panels of rows: what a solver does to a tile of the kernel matrix before i
 
 `cholesky` is for the matrices in between, too large for one thread and yet small enough that the
 threads of BLAS spend their time waiting for each other: those wait by running in circles, and where
-other programs want the cores, too, that takes longer than one thread alone would.  The textbook's algorithm by blocks does as well with threads that sleep while they wait,
+other programs want the cores, too, that takes longer than one thread alone would.  The textbook's
+algorithm by blocks does as well with threads that sleep while they wait,
 
     L_kk = chol(A_kk),    L_ik = A_ik L_kk⁻ᵀ for i > k,    A_ij −= L_ik L_jkᵀ for i ≥ j > k,
 
