@@ -318,10 +318,13 @@ def place(tile, out, row, col):
 
 @jit
 def mirror(block):
-    """Copy what is above the diagonal below it."""
-    for i in range(block.shape[0]):
-        for j in range(i):
-            block[i, j] = block[j, i]
+    """Copy what is above the diagonal below it, in streams as in `transpose`."""
+    n = block.shape[0]
+    for start in range(0, n, STREAMS):
+        stop = min(start + STREAMS, n)
+        for i in range(stop):
+            for j in range(max(start, i), stop):
+                block[j, i] = block[i, j]
 
 
 @jit(fast=True)

@@ -17,11 +17,21 @@ from kernelbook import Gaussian, Linear, Polynomials, SVMGBClassifier
 from kernelbook.estimators import svmgb
 from kernelbook.features import feature_range
 from kernelbook.solvers import face, face_small, svm_dual
+from kernelbook.solvers.part import part, row_of, times
 from kernelbook.solvers.smo import move_pair
-from kernelbook.solvers.svm_certificate import _residual, _settled, _terms, repair, violation
-from kernelbook.solvers.svm_dual import solve_svm
+from kernelbook.solvers.svm_certificate import _residual, _terms, repair, settled, violation
+from kernelbook.solvers.svm_dual import bounds_reached, solve_svm
+from kernelbook.solvers.svm_multipliers import choose_multipliers
 from kernelbook.solvers.svm_problem import prepare
-from kernelbook.solvers.svm_small import START, _by_pairs, _in_the_box, _span, solve_small
+from kernelbook.solvers.svm_small import (
+    START,
+    _by_pairs,
+    _extremes,
+    _in_the_box,
+    _one_number,
+    _span,
+    solve_small,
+)
 
 
 def box(y, C):
@@ -33,7 +43,7 @@ def part_of(K, rows, seed=0):
     M = rows.max() + 5
     whole = np.random.default_rng(seed).normal(size=(M, M))
     whole[np.ix_(rows, rows)] = K
-    return whole, face_small.part(whole, rows.astype(np.uint64))
+    return whole, part(whole, rows.astype(np.uint64))
 
 
 def rows_of(n, seed=0):
@@ -46,13 +56,20 @@ def rows_of(n, seed=0):
 @pytest.mark.interpreted
 def test_products_with_a_part_of_a_matrix():
     K, _, y, _ = problem(30, 1, 0)
-    _, part = part_of(K, rows_of(30))
-    x, out = np.where(y > 0, y, 0.0), np.empty(30)
-    face_small.times(part, x, out)
-    np.testing.assert_allclose(out, K @ x, atol=1e-13)
-    np.testing.assert_array_equal(part.known, x != 0)  # no row that was not needed
-    all_of_it = face_small.part(K, np.arange(30, dtype=np.uint64))
-    assert all_of_it.rows is K
+    whole, _ = part_of(K, rows_of(30))
+    memory, index = np.full(1000, np.nan), rows_of(30).astype(np.uint64)
+    some = part(whole, index, memory)
+    for count in (0, 3, 4, 30):
+        x, out = np.where(np.arange(30) < count, y, 0.0), np.empty(30)
+        times(some, x, out)
+        np.testing.assert_allclose(out, K @ x, atol=1e-13)
+        np.testing.assert_array_equal(some.slot >= 0, x != 0)  # no row that was not needed
+    np.testing.assert_array_equal(row_of(some, 7), K[7])
+    assert np.shares_memory(row_of(some, 7), memory)
+    everyone = np.arange(30, dtype=np.uint64)
+    assert part(K, everyone).rows is K
+    backwards = part(K, everyone[::-1].copy())
+    np.testing.assert_array_equal(row_of(backwards, 0), K[-1, ::-1])
 
 
 @pytest.mark.interpreted
@@ -85,8 +102,8 @@ def test_step_on_the_face_is_that_of_its_naive_twin(l, eps):
     v = y - K @ beta - P @ s.coef
     F, target, mu = naive.face_step(K, Q, v, Q.T @ beta, lo, hi, beta, eps)
     assert np.any((target == lo[F]) | (target == hi[F]))  # some were held
-    _, part = part_of(K, rows_of(40))
-    args = (part, Q, v, Q.T @ beta, lo, hi, beta, np.array(F), eps)
+    _, some = part_of(K, rows_of(40))
+    args = (some, Q, v, Q.T @ beta, lo, hi, beta, np.array(F), eps)
     found, ours, mu_ours = face_small._target(*args)
     assert found
     np.testing.assert_allclose(ours, target, atol=1e-8)
@@ -103,9 +120,9 @@ def test_step_on_the_face_is_that_of_its_naive_twin(l, eps):
 def test_newton_ends_where_the_plain_one_does(l):
     K, P, y, C = problem(50, l, 1, C=3.0)
     Q, (lo, hi) = feature_range(P).Q, box(y, C)
-    _, part = part_of(K, rows_of(50))
+    _, some = part_of(K, rows_of(50))
     beta, nu = np.zeros(50), np.zeros(Q.shape[1])
-    steps = face_small.newton_small(part, Q, y, lo, hi, beta, nu, 1.0, 80)
+    steps = face_small.newton_small(some, Q, y, lo, hi, beta, nu, 1.0, 80)
     assert 2 < steps < 80
     assert violation(beta, y - K @ beta - Q @ nu, lo, hi) < 1e-12
     plain, nu_plain, _ = face.newton(K, Q, y, lo, hi, np.zeros(50), 0 * nu, prox=1.0)
@@ -118,8 +135,8 @@ def test_newton_leaves_a_large_face_to_others(monkeypatch):
     K, P, y, C = problem(m, 1, 0)
     Q, (lo, hi) = feature_range(P).Q, box(y, C)
     beta, nu = np.zeros(m), np.zeros(1)
-    part = face_small.part(K, np.arange(m, dtype=np.uint64))
-    assert face_small.newton_small(part, Q, y, lo, hi, beta, nu, 1.0, 80) == 0
+    whole = part(K, np.arange(m, dtype=np.uint64))
+    assert face_small.newton_small(whole, Q, y, lo, hi, beta, nu, 1.0, 80) == 0
     assert not beta.any()
 
 
@@ -132,9 +149,9 @@ def test_descent_by_pairs_comes_down_to_its_start(l):
     assert has_constant
     lo, hi = box(y, C)
     rows = rows_of(60)
-    whole, _ = part_of(K, rows)
+    _, some = part_of(K, rows)
     rho = 0.0 if l == 1 else 60 / (l - 1)
-    beta, nu, steps, reached = _by_pairs(whole, rows.astype(np.uint64), Q, rho, y, lo, hi)
+    beta, nu, steps, reached = _by_pairs(some, Q, rho, y, lo, hi)
     assert reached
     assert abs(beta.sum()) < 1e-12
     assert violation(beta, y - K @ beta - Q @ nu, lo, hi) < (1.01 if l == 1 else 3) * START
@@ -187,11 +204,39 @@ def test_terms_of_the_certificate(seed):
 
 
 @pytest.mark.interpreted
+@pytest.mark.parametrize("seed", range(3))
+def test_bounds_that_are_reached_and_the_bias_that_follows(seed):
+    rng = np.random.default_rng(seed)
+    C = rng.uniform(0.5, 2.0, size=40)
+    alpha = C * np.clip(rng.normal(0.5, 1.0, size=40), 0.0, 1.0)
+    alpha[:3] = 1e-13, C[1] - 1e-13, 0.5 * C[2]
+    at_zero, at_C = bounds_reached(alpha, C)
+    tiny = 1e-11 * alpha.max()
+    np.testing.assert_array_equal(at_zero, alpha <= np.minimum(tiny, 0.5 * C))
+    np.testing.assert_array_equal(at_C, ~at_zero & (C - alpha <= 1e-11 * C))
+    assert list(at_zero[:3]) == [True, False, False]
+    assert list(at_C[:3]) == [False, True, False]
+    y, h = rng.choice([-1.0, 1.0], size=40), 1e6 + 1e-6 * rng.normal(size=40)
+    h += y  # the free samples all but agree about a large bias
+    Q = np.full((40, 1), 40**-0.5)
+    (nu,) = choose_multipliers(h, Q, y, C, at_zero, at_C, np.zeros(1))
+    free = ~(at_zero | at_C)
+    assert nu * 40**-0.5 == pytest.approx(np.mean((y - h)[free]), rel=1e-15)
+
+
+@pytest.mark.interpreted
+def test_extremes_and_constants():
+    K, rows = np.diag(np.arange(9.0)), np.array([2, 5, 3], dtype=np.uint64)
+    assert _extremes(K, rows, np.array([3.0, 1.0, 2.0])) == (5.0, 1.0, 3.0)
+    assert [_one_number(np.array(x)) for x in ([2.0, 2.0], [2.0, 3.0], [0.0, 0.0])] == [1, 0, 0]
+
+
+@pytest.mark.interpreted
 def test_what_is_settled_needs_no_repair():
     K, P, y, C = problem(60, 3, 0, C=2.0)
     Q, (lo, hi) = feature_range(P).Q, box(y, C)
     beta = solve_svm(K, P, y, C).beta
-    assert _settled(Q, beta, lo, hi)
+    assert settled(Q, beta, lo, hi)
     again = repair(Q, beta, lo, hi)
     np.testing.assert_array_equal(again, beta)
     assert again is not beta
@@ -199,7 +244,7 @@ def test_what_is_settled_needs_no_repair():
     for i, value in ((free, beta[free] + 1e-9), (free, lo[free] + 1e-16), (free, hi[free] + 1.0)):
         off = beta.copy()
         off[i] = value
-        assert not _settled(Q, off, lo, hi)
+        assert not settled(Q, off, lo, hi)
 
 
 # --------------------------------------------------------------------------------- the whole

@@ -24,13 +24,15 @@ SCHEMES = ("ovo", "ovr")
 
 
 def binary_problems(codes, n_classes, scheme):
-    """Yield (rows, sign) for each problem; `codes` holds 0 … n_classes − 1."""
+    """Yield (rows, sign) for each problem, rows increasing; `codes` holds 0 … n_classes − 1."""
     if n_classes == 2:
         yield np.arange(codes.size), np.where(codes == 1, 1.0, -1.0)
     elif scheme == "ovo":
-        for a, b in combinations(range(n_classes), 2):
-            rows = np.flatnonzero((codes == a) | (codes == b))
-            yield rows, np.where(codes[rows] == b, 1.0, -1.0)
+        members = [np.flatnonzero(codes == k) for k in range(n_classes)]
+        for a, b in combinations(members, 2):
+            rows = np.concatenate([a, b])
+            order = np.argsort(rows)
+            yield rows[order], np.where(order < a.size, -1.0, 1.0)
     else:
         for k in range(n_classes):
             yield np.arange(codes.size), np.where(codes == k, 1.0, -1.0)

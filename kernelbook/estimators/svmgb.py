@@ -8,6 +8,7 @@ solved stands in `kernelbook.solvers.svm_dual`, and the papers' own way in
 `kernelbook.solvers.svm_reference`.
 """
 
+import threading
 import warnings
 
 import numpy as np
@@ -276,17 +277,21 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
     def _fit_small(self, gram, kind, P, C, problems, solutions, starts):
         """Small problems, as far as one attempt does them; several threads share the matrix."""
         options = {"tol": self.tol, "gap_tol": self.gap_tol}
+        sizes = [rows.size for rows, _ in problems]
+        small = [i for i, n in enumerate(sizes) if n <= SMALL and solutions[i] is None]
+        largest, own = max((sizes[i] for i in small), default=0), threading.local()
 
         def attempt(i):
             rows, sign = problems[i]
             part = P[rows], sign, C[rows], starts[i]
             if kind == "pd":
-                solutions[i] = solve_small(gram, rows, *part, **options)
+                if not hasattr(own, "memory"):
+                    own.memory = np.empty(largest**2)
+                solutions[i] = solve_small(gram, rows, *part, memory=own.memory, **options)
             elif is_convex(block := gram[np.ix_(rows, rows)], part[0]):
                 solutions[i] = solve_small(block, np.arange(rows.size), *part, **options)
 
-        small = [i for i, (rows, _) in enumerate(problems) if rows.size <= SMALL]
-        parallel_for(attempt, [i for i in small if solutions[i] is None])
+        parallel_for(attempt, small)
 
     def _centred_gram(self, sample):
         """The Gram matrix, and of a linear kernel far from the origin, where it was put, and g."""

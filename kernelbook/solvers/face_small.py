@@ -6,64 +6,23 @@ classification has hundreds of such problems.  So the same iteration is written 
 What differs:
 
 - *The kernel matrix is a part of a larger one*, that of all classes, and is not copied: a row is
-  gathered when a coordinate first moves (`Part`).
+  gathered when a coordinate first moves (`kernelbook.solvers.part`).
 - *The Cholesky factor is a plain triple loop*, by rows.  Up to `LIMIT` coordinates that is no
   slower than calling LAPACK; with more, `newton_small` gives up, and `face.newton` can take over.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from kernelbook._jit import jit
+from kernelbook.solvers.part import row_of, times
 
-__all__ = ["LIMIT", "Part", "factorize", "newton_small", "part", "solve", "times"]
+__all__ = ["LIMIT", "factorize", "newton_small", "solve"]
 
 EPS = float(np.finfo(float).eps)
 LIMIT = 300
 """The largest face."""
 ROUNDS = 12
 """How often a step may be re-solved because coordinates left the box."""
-
-
-class Part(NamedTuple):
-    """K = whole[index][:, index], of which some rows are at hand."""
-
-    whole: np.ndarray  # (M, M) float64
-    index: np.ndarray  # (n,) uint64
-    rows: np.ndarray  # (n, n) float64
-    known: np.ndarray  # (n,) bool
-
-
-def part(whole, index):
-    """The `Part` of a C-contiguous matrix; all of it is itself, and nothing is copied."""
-    n = index.size
-    if n == len(whole):
-        return Part(whole, index, whole, np.ones(n, dtype=np.bool_))
-    # Memory that is not touched costs nothing.
-    return Part(whole, index, np.empty((n, n)), np.zeros(n, dtype=np.bool_))
-
-
-@jit
-def _row(K, i):
-    row = K.rows[i]
-    if not K.known[i]:
-        line = K.whole[K.index[i]]
-        for k in range(row.size):
-            row[k] = line[K.index[k]]
-        K.known[i] = True
-    return row
-
-
-@jit(fast=True)
-def times(K, x, out):
-    """out = Kx, from the rows where x is not zero."""
-    out[:] = 0.0
-    for i in range(x.size):
-        if x[i] != 0.0:
-            row, xi = _row(K, i), x[i]
-            for k in range(out.size):
-                out[k] += xi * row[k]
 
 
 # -------------------------------------------------------------------------- linear equations
@@ -147,7 +106,7 @@ def _target(K, Q, v, res, lo, hi, beta, F, eps):
     most = n // 2 + 10  # coordinates that may be held
     H, d, W = np.empty((n, n)), np.empty(n), np.empty((r + most, n))
     for a in range(n):
-        row = _row(K, F[a])
+        row = row_of(K, F[a])
         for b in range(a, n):
             H[a, b] = row[F[b]]
         H[a, a] += eps

@@ -49,6 +49,7 @@ import numpy as np
 
 from kernelbook._jit import jit, larger, n_threads, parallel_for, smaller
 from kernelbook.kernels._profiles import exp2_of_single
+from kernelbook.solvers.part import Part, part, row_of
 from kernelbook.solvers.smo import move_pair
 
 __all__ = [
@@ -73,8 +74,7 @@ class Lanes(NamedTuple):
     count: np.ndarray  # (2,) int64: how many rows are there, how many may still be computed
     Z: np.ndarray  # (b, d, LANES) float32, FAR_AWAY beyond n
     A: np.ndarray  # (l, b, LANES) float32
-    whole: np.ndarray = np.empty((0, 0))  # float64, a larger matrix of which K is a part
-    index: np.ndarray = np.empty(0, dtype=np.uint64)  # (n,) uint64, its rows and columns there
+    part: Part = part(np.empty((0, 0)), np.empty(0, dtype=np.uint64))  # K in double, or nothing
 
     @property
     def rows(self):
@@ -171,12 +171,12 @@ def _first(value, x, shift, mask):
 
 
 @jit
-def _copy_row(G, i, row):
+def _copy_row(part, i, row):
     """K_i from the matrix that K is a part of."""
-    line, index, flat = G.whole[G.index[i]], G.index, row.reshape(-1)
-    for k in range(index.size):
-        flat[k] = line[index[k]]
-    flat[index.size :] = 0.0
+    line, flat = row_of(part, i), row.reshape(-1)
+    for k in range(line.size):
+        flat[k] = line[k]
+    flat[line.size :] = 0.0
 
 
 @jit(fast=True)
@@ -205,8 +205,8 @@ def _compute_row(G, i, work):
     """K_i, with the penalty, if there is one, in the next slot."""
     bi, ki = i // LANES, i % LANES
     row = G.K[G.count[0]]
-    if G.index.size > 0:
-        _copy_row(G, i, row)
+    if G.part.index.size > 0:
+        _copy_row(G.part, i, row)
     else:
         _gaussian_row(G.Z, i, work, row)
     for p in range(G.A.shape[0]):

@@ -36,7 +36,7 @@ from kernelbook.certificates import Certificate
 from kernelbook.solvers.svm_convexity import INDEFINITE
 from kernelbook.solvers.svm_projection import project
 
-__all__ = ["COARSE_GAP", "certify", "constraint_residual", "repair", "violation"]
+__all__ = ["COARSE_GAP", "certify", "constraint_residual", "repair", "settled", "violation"]
 
 EPS = np.finfo(float).eps
 ROUNDING = float(8 * EPS)
@@ -83,7 +83,7 @@ def repair(Q, beta, lo, hi):
     Q : (m, r) array
         Orthonormal columns that span the features.
     """
-    if _settled(Q, beta, lo, hi):
+    if settled(Q, beta, lo, hi):
         return beta.copy()
     near = _within(Q, _snap(np.clip(beta, lo, hi), lo, hi), lo, hi)
     if _feasible(Q, near):
@@ -100,7 +100,7 @@ def repair(Q, beta, lo, hi):
 
 
 @jit(brief=True)
-def _settled(Q, beta, lo, hi):
+def settled(Q, beta, lo, hi):
     """Whether there is nothing to repair: in the box, at no bound nearly, and Qᵀβ = 0."""
     near, square = 1e-14 * np.abs(beta).max() if beta.size else 0.0, 0.0
     for i in range(beta.size):

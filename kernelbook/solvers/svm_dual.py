@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernelbook._jit import serial_blas
+from kernelbook._jit import jit, serial_blas
 from kernelbook.certificates import Certificate
 from kernelbook.features import feature_range
 from kernelbook.solvers.face import newton
@@ -220,11 +220,17 @@ def lengthened(beta, lam, h, P, y, C, size):
     return longer * beta, longer * lam, longer * h
 
 
+@jit(brief=True)
 def bounds_reached(alpha, C):
     """Which α_i are 0 and which are C_i, up to rounding."""
-    tiny = 1e-11 * np.max(alpha, initial=0.0)
-    at_zero = alpha <= np.minimum(tiny, 0.5 * C)
-    return at_zero, ~at_zero & (C - alpha <= 1e-11 * C)
+    tiny = 0.0
+    for i in range(alpha.size):
+        tiny = max(tiny, 1e-11 * alpha[i])
+    at_zero, at_C = np.empty(alpha.size, np.bool_), np.empty(alpha.size, np.bool_)
+    for i in range(alpha.size):
+        at_zero[i] = alpha[i] <= min(tiny, 0.5 * C[i])
+        at_C[i] = not at_zero[i] and C[i] - alpha[i] <= 1e-11 * C[i]
+    return at_zero, at_C
 
 
 def rounding_floor(scale, b):

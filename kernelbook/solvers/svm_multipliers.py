@@ -38,6 +38,7 @@ from scipy import linalg
 from scipy.optimize import nnls
 
 from kernelbook._blas import one_thread
+from kernelbook._jit import jit
 
 __all__ = ["choose_multipliers", "separate"]
 
@@ -64,9 +65,11 @@ def choose_multipliers(h, Q, y, w, at_zero, at_C, guess):
     """
     if Q.shape[1] == 0:
         return guess
+    if Q.shape[1] == 1:
+        bias, found = _bias(h, Q[:, 0], y, at_zero, at_C)
+        if found:
+            return np.array([bias / Q[0, 0]])
     free = ~(at_zero | at_C)
-    if Q.shape[1] == 1 and free.any() and np.all(Q == Q[0]):  # a bias: the mean of what they ask
-        return np.array([np.mean((y - h)[free]) / Q[0, 0]])
     V, R = _whiten(Q, w)
     nothing = NOTHING * np.linalg.norm(V, axis=1).max()
     x, N = _equations(V[free], (y - h)[free], nothing)
@@ -78,6 +81,23 @@ def choose_multipliers(h, Q, y, w, at_zero, at_C, guess):
         g = sign * (y - h - V @ x)[~free]
         x = x + N @ _least_distance(G, g, N.T @ (R @ guess - x))
     return linalg.solve_triangular(R, x)
+
+
+@jit(brief=True)
+def _bias(h, q, y, at_zero, at_C):
+    """(the mean of the y − h that the free samples ask for, whether q is constant and any is free).
+
+    All but equal numbers are to be averaged: what is summed is how far they are from the first.
+    """
+    first, total, count = 0.0, 0.0, 0
+    for i in range(q.size):
+        if q[i] != q[0]:
+            return 0.0, False
+        if not (at_zero[i] or at_C[i]):
+            first = y[i] - h[i] if count == 0 else first
+            total += (y[i] - h[i]) - first
+            count += 1
+    return (first + total / count, True) if count > 0 else (0.0, False)
 
 
 def separate(Q, y, w):

@@ -27,10 +27,11 @@ import numpy as np
 
 from kernelbook._jit import jit
 from kernelbook.features import feature_range
-from kernelbook.solvers.face_small import newton_small, part, times
+from kernelbook.solvers.face_small import newton_small
+from kernelbook.solvers.part import part, times
 from kernelbook.solvers.smo import smo_box
 from kernelbook.solvers.smo_lanes import FAR, LANES, Lanes, smo_lanes
-from kernelbook.solvers.svm_certificate import COARSE_GAP, certify, repair
+from kernelbook.solvers.svm_certificate import COARSE_GAP, certify, repair, settled
 from kernelbook.solvers.svm_dual import SVMSolution, bounds_reached, rounding_floor
 from kernelbook.solvers.svm_multipliers import choose_multipliers
 from kernelbook.solvers.svm_problem import constant_first
@@ -44,7 +45,7 @@ PROX = 1e-2
 """Its first proximal term, in units of K's diagonal."""
 
 
-def solve_small(whole, rows, P, y, C, start=None, *, tol=1e-3, gap_tol=None):
+def solve_small(whole, rows, P, y, C, start=None, *, tol=1e-3, gap_tol=None, memory=None):
     """Solve one binary problem on some rows of a larger one, or return None; see the module.
 
     Parameters
@@ -56,22 +57,24 @@ def solve_small(whole, rows, P, y, C, start=None, *, tol=1e-3, gap_tol=None):
     start : (n,) array, optional
         A β near the solution: Newton's method goes on from there, without SMO.  If that comes to
         nothing, all begins at zero.
+    memory : array, optional
+        See `kernelbook.solvers.part.part`.
     """
     index = rows.astype(np.uint64)
-    scale = whole[rows, rows].max(initial=0.0)
-    if not (1e-8 < scale < 1e8 and scale * C.max() < 1e7 and C.min() > 1e-8):
+    scale, least, most = _extremes(whole, index, C)
+    if not (1e-8 < scale < 1e8 and scale * most < 1e7 and least > 1e-8):
         return None
     Q, T, has_constant = _span(P)
     lo, hi = np.minimum(0.0, y * C), np.maximum(0.0, y * C)
     rho, penalized = 0.0, Q[:, has_constant:]
     if penalized.shape[1]:  # as in `svm_problem`
         rho = max(scale, 1.0 / np.median(C)) * y.size / penalized.shape[1]
-    K, problem = part(whole, index), (Q, y, lo, hi)
+    K, problem = part(whole, index, memory), (Q, y, lo, hi)
 
-    def proved(reached, nu, steps, h):
+    def proved(beta, nu, steps, h):
         """The solution from where Newton's method ended, h = Kβ; None if it proves too little."""
-        beta = repair(Q, reached, lo, hi)
-        if not np.array_equal(beta, reached):
+        if not settled(Q, beta, lo, hi):
+            beta = repair(Q, beta, lo, hi)
             times(K, beta, h)
         nu = choose_multipliers(h, Q, y, C, *bounds_reached(y * beta, C), nu)
         proof = certify(h, P, y, C, beta, T @ nu, scale)
@@ -99,14 +102,33 @@ def solve_small(whole, rows, P, y, C, start=None, *, tol=1e-3, gap_tol=None):
     return proved(beta, nu, steps, h)
 
 
+@jit(brief=True)
+def _extremes(whole, index, C):
+    """(the largest K_ii, the least C_i, the largest C_i)"""
+    scale, least, most = 0.0, np.inf, 0.0
+    for k in range(index.size):
+        scale = max(scale, whole[index[k], index[k]])
+        least, most = min(least, C[k]), max(most, C[k])
+    return scale, least, most
+
+
 def _span(P):
     """Orthonormal Q, the constant first if it is in the span; T with λ = Tν; whether it is."""
     n, l = P.shape
-    if l == 1 and n and P[0, 0] != 0 and np.all(P == P[0, 0]):
+    if l == 1 and _one_number(P[:, 0]):
         return np.full((n, 1), n**-0.5), np.array([[n**-0.5 / P[0, 0]]]), True
     span = feature_range(P)
     Q, has_constant = constant_first(span.Q)
     return np.ascontiguousarray(Q), span.T @ (span.Q.T @ Q), has_constant
+
+
+@jit(brief=True)
+def _one_number(x):
+    """Whether all of x is the same number, and not zero."""
+    for i in range(x.size):
+        if x[i] != x[0]:
+            return False
+    return x.size > 0 and x[0] != 0.0
 
 
 @jit
@@ -123,14 +145,14 @@ def _pairs_and_newton(K, Q, rho, y, lo, hi):
 
     Threads that take turns at Python spend their time waking each other up.
     """
-    beta, nu, steps, reached = _by_pairs(K.whole, K.index, Q, rho, y, lo, hi)
+    beta, nu, steps, reached = _by_pairs(K, Q, rho, y, lo, hi)
     h = np.empty(y.size)
     steps += _newton_and_product(K, Q, y, lo, hi, beta, nu, PROX if reached else 1.0, h)
     return beta, nu, steps, h
 
 
 @jit
-def _by_pairs(whole, index, Q, rho, y, lo, hi):
+def _by_pairs(K, Q, rho, y, lo, hi):
     """SMO from zero to START; features but the constant, which is first, by multipliers.
 
     Returns (β, ν, steps, whether it got there).
@@ -140,7 +162,7 @@ def _by_pairs(whole, index, Q, rho, y, lo, hi):
     beta, nu, v = np.zeros(n), np.zeros(r), np.zeros((b, LANES))
     up, down = np.empty((b, LANES), np.float32), np.empty((b, LANES), np.float32)
     for i in range(n):
-        square = whole[index[i], index[i]]
+        square = K.whole[K.index[i], K.index[i]]
         for p in range(1, r):
             A[p - 1, i // LANES, i % LANES] = np.sqrt(rho) * Q[i, p]
             square += rho * Q[i, p] * Q[i, p]
@@ -148,7 +170,7 @@ def _by_pairs(whole, index, Q, rho, y, lo, hi):
         v[i // LANES, i % LANES] = y[i]
     G = Lanes(
         np.empty((n, b, LANES), np.float32), diag, np.full(n, -1), np.array([0, n]),
-        np.empty((b, 0, LANES), np.float32), A, whole, index,
+        np.empty((b, 0, LANES), np.float32), A, K,
     )  # fmt: skip
     steps, eps, flat = 0, 1.0 if r > 1 else START, v.reshape(-1)
     while True:
