@@ -13,7 +13,8 @@ each case `measure`
 1. calls every side once, untimed: compilation, page faults and lazy imports are not the question;
 2. calls every side in a child process of its own and reads how far its memory rose at its highest
    (`peak_memory`): the peak beyond what data, code and libraries take.  Children of the others are
-   forked before step 1, because a library that has started threads may hang in a child;
+   forked before step 1, because a library that has started threads may hang in a child.  Whoever is
+   quick is then called once more, untimed: after a fork the first to write to a page pays for it;
 3. calls the sides in turn, ours, theirs, ours, …, so that a slow minute of the machine hits all,
    and keeps medians, the fastest and the slowest call, in seconds of clock and processors (those of
    child processes included);
@@ -89,6 +90,9 @@ they have nothing to do, and would take a core from the side whose turn is next.
 
 VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """What libraries read, when they are loaded, to know how many threads they may start."""
+
+QUICK = 0.5
+"""A first call of fewer seconds is so short that page faults after a fork would be seen in it."""
 
 PATIENCE = 600.0
 """Seconds that a child may take to show its peak."""
@@ -214,6 +218,9 @@ def measure(question, case, *, quick=False):
     value = {name: case.objective(a) if case.objective else None for name, a in answers.items()}
     answers.clear()
     peak[""] = measured(case.ours)
+    for name, call in sides.items():
+        if first[name] < QUICK:
+            call()
 
     slow = {name for name, t in first.items() if name and t > SLOW[quick]}
     clock = {name: [first[name]] if name in slow else [] for name in sides}

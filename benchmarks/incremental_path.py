@@ -3,7 +3,7 @@
 The peers solve on the same nested spaces.  "fresh solves" are `PrimalSVMClassifier` with the same
 centres and tolerance; "SVC" gets each space as a precomputed kernel.  "one full solve" is the
 machine over all functions at once: the path should take less than ten times as long, so its ratio
-should be above 0.1.  Quick, it is 20 sizes and no SVC.
+should be above 0.1.  Quick, it is 10 sizes and no SVC.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ TARGETS = {
 
 
 def cases(quick):
-    steps = 20 if quick else 200
+    steps = 10 if quick else 200
     problems = [(noisy_xor, 10, 10.0), *([] if quick else [(noisy_xor, 2, 1.0), (rings, 10, 1.0)])]
     for data, d, C in problems:
         X, y = data(2000, d)

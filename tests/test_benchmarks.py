@@ -58,8 +58,8 @@ def test_a_worse_objective_is_said_to_be_worse():
 def test_rows_count_calls_and_keep_medians_between_the_extremes():
     calls = []
     (row,) = measure("q", Case("c", lambda: calls.append(0), {"p": lambda: None}), quick=True)
-    # The child of `peak_memory` has its own list: one warm-up here, then the timed calls.
-    assert len(calls) == row.repetitions + 1
+    # The child of `peak_memory` has its own list: a warm-up before it and one after it.
+    assert len(calls) == row.repetitions + 2
     assert row.seconds_min <= row.seconds <= row.seconds_max
     assert row.ratio == pytest.approx(row.peer_seconds / row.seconds)
     assert np.isnan(row.excess)

@@ -7,6 +7,7 @@ from scipy.optimize import linprog, nnls
 from svm_samples import gaussian
 
 from kernelbook.features import feature_range
+from kernelbook.solvers import svm_multipliers
 from kernelbook.solvers.svm_dual import bounds_reached, solve_svm
 from kernelbook.solvers.svm_multipliers import (
     _least_distance,
@@ -67,6 +68,27 @@ def test_separate_says_yes_exactly_when_the_features_separate(seed):
     assert (nu is not None) == feasible
     if nu is not None:
         assert_least_norm(nu, y[:, None] * Q, np.ones(m), Q.T @ (w[:, None] * Q))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_least_nu_for_some_is_the_least_for_all(seed, monkeypatch):
+    """Samples join until none is short: more than one round, and the answer is that of everyone."""
+    rng = np.random.default_rng(seed)
+    P = np.column_stack([np.ones(3000), rng.normal(size=(3000, 5))])
+    Q, w = feature_range(P).Q, rng.uniform(0.2, 3, size=3000)
+    y = np.where(P @ rng.normal(size=6) > 0, 1.0, -1.0)
+    sizes, nearest = [], svm_multipliers._first_nearest
+
+    def counted(G, g):
+        sizes.append(len(g))
+        return nearest(G, g)
+
+    monkeypatch.setattr(svm_multipliers, "_first_nearest", counted)
+    nu = separate(Q, y, w)
+    assert sizes == sorted(sizes)
+    assert len(set(sizes)) > 1
+    assert sizes[-1] < 1500
+    assert_least_norm(nu, y[:, None] * Q, np.ones(3000), Q.T @ (w[:, None] * Q))
 
 
 def polyhedron_oracle(h, Q, y, w, at_zero, at_C):

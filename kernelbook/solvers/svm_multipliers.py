@@ -101,19 +101,33 @@ def _bias(h, q, y, at_zero, at_C):
 
 
 def separate(Q, y, w):
-    """ν of least Σ w_i (Qν)_i² with y_i (Qν)_i ≥ 1 for all i, or None if there is none (T3)."""
+    """ν of least Σ w_i (Qν)_i² with y_i (Qν)_i ≥ 1 for all i, or None if there is none (T3).
+
+    Few samples decide it, as support vectors do.  So it is solved for some of them; those that this
+    ν leaves short of the margin join, the worst first, until there are none: then the least ν
+    for some is the least for all.  And what cannot be separated in part cannot be as a whole.
+    """
     m, r = Q.shape
     if r == 0:
         return None
     few = _spread(m, r)
     if few.size < m and _first_nearest(y[few, None] * Q[few], np.ones(few.size)) is None:
-        return None  # what cannot be separated in part cannot be as a whole
+        return None
     V, R = _whiten(Q, w)
     G = y[:, None] * V
-    x = _first_nearest(G, np.ones(y.size))
-    if x is None or np.min(G @ x) < 1 - 1e-9:
-        return None
-    return linalg.solve_triangular(R, x / min(1.0, np.min(G @ x)))
+    chosen = np.zeros(m, dtype=bool)
+    chosen[few] = True
+    while True:
+        x = _first_nearest(G[chosen], np.ones(np.count_nonzero(chosen)))
+        if x is None:
+            return None
+        margin = G @ x
+        short = np.flatnonzero((margin < 1 - 1e-9) & ~chosen)
+        if short.size == 0:
+            break
+        chosen[short[np.argsort(margin[short])[: few.size]]] = True
+    least = margin.min()
+    return linalg.solve_triangular(R, x / min(1.0, least)) if least >= 1 - 1e-9 else None
 
 
 def _spread(m, r):
