@@ -13,7 +13,7 @@ from kernelbook.estimators import svmgb
 from kernelbook.estimators._kernel_gram import KernelGram
 from kernelbook.features import feature_range
 from kernelbook.kernels import _profiles
-from kernelbook.solvers import svm_large
+from kernelbook.solvers import svm_large_search, svm_large_state
 from kernelbook.solvers.smo_lanes import (
     gather,
     know,
@@ -139,14 +139,14 @@ def test_rows_on_demand_are_those_of_the_kernel(m, d, l):
 
 
 def test_rows_on_demand_are_good_as_far_out_as_they_are_trusted():
-    """At ‖z‖ = NEAR, the farthest that `svm_large` trusts them, an entry is off by a few 1e-6."""
+    """At ‖z‖ = NEAR, the farthest that the solver trusts them, an entry is off by a few 1e-6."""
     rng = np.random.default_rng(0)
     centre = rng.normal(size=5)
-    Z = svm_large.NEAR * centre / np.linalg.norm(centre) + 0.5 * rng.normal(size=(300, 5))
+    Z = svm_large_state.NEAR * centre / np.linalg.norm(centre) + 0.5 * rng.normal(size=(300, 5))
     G = unknown_matrix(np.ones(300), 300, Z, np.empty((300, 0)))
     know(G, np.arange(300))
     exact = 2.0 ** -cdist(Z, Z, "sqeuclidean")
-    assert np.abs(G.rows[:, :300] - exact).max() < 1e-7 * svm_large.NEAR
+    assert np.abs(G.rows[:, :300] - exact).max() < 1e-7 * svm_large_state.NEAR
 
 
 def test_smo_stops_when_the_budget_of_rows_is_spent_and_goes_on_afterwards():
@@ -255,7 +255,7 @@ def test_single_precision_is_no_limit_to_the_gap(l, C):
 @pytest.mark.parametrize("rows", ["on demand", "some, then all", "at once"])
 @pytest.mark.parametrize("l", [1, 3])
 def test_every_road_leads_there(road, rows, l, monkeypatch):
-    monkeypatch.setattr(svm_large, "_worth_a_factor", lambda *args: road == "Newton")
+    monkeypatch.setattr(svm_large_search, "_worth_a_factor", lambda *args: road == "Newton")
     kernel, X, P, y, C = problem(500, l, 5, C=10.0)
     source = KernelGram(kernel, X)
     fills = []
@@ -263,7 +263,9 @@ def test_every_road_leads_there(road, rows, l, monkeypatch):
     if rows == "at once":
         source.exponents = lambda: None
     else:
-        monkeypatch.setattr(svm_large, "_budget", lambda m, d: m if rows == "on demand" else 50)
+        monkeypatch.setattr(
+            svm_large_state, "_budget", lambda m, d: m if rows == "on demand" else 50
+        )
     s = solve_large(source, P, y, C, tol=1e-4)
     assert s.certificate.kkt <= 1e-4
     assert (500 in fills) == (rows != "on demand")
@@ -286,7 +288,7 @@ def test_points_far_from_each_other_have_all_rows_in_double_precision_first():
     kernel, X, P, y, C = problem(400, 1, 6, width=0.05)
     source, fills = KernelGram(kernel, X), []
     source.single = spied(source.single, fills)
-    assert np.sqrt(-kernel.exponents(X)[1].min()) > svm_large.NEAR
+    assert np.sqrt(-kernel.exponents(X)[1].min()) > svm_large_state.NEAR
     s = solve_large(source, P, y, C)
     assert fills[0] == 400
     assert s.certificate.kkt <= 1e-3
