@@ -12,7 +12,7 @@ from kernelbook.solvers.multipliers import by_multipliers
 from kernelbook.solvers.newton import PiecewiseLoss, finite_newton, line_search, squared_hinge
 from kernelbook.solvers.pegasos import epoch, pegasos
 from kernelbook.solvers.primal import solve_primal
-from kernelbook.solvers.rows import add_row, as_rows, dot_row, row_squares
+from kernelbook.solvers.rows import add_row, as_rows, dot_row, fetch_row, row_squares
 from tests.naive import primal as naive
 
 
@@ -36,6 +36,7 @@ def test_rows_dense_and_sparse(form):
     rows, v = as_rows(form(A)), rng.normal(size=7)
     assert np.allclose(row_squares(form(A)), (A * A).sum(axis=1))
     for i in range(5):
+        fetch_row(rows, i)  # says nothing
         assert np.isclose(dot_row(rows, i, v), A[i] @ v)
         w = v.copy()
         add_row(rows, i, 2.0, w)

@@ -35,10 +35,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.linalg import norm
 
-from kernelbook._jit import jit
-from kernelbook.solvers.rows import add_row, as_rows, dot_row, row_squares
+from kernelbook._jit import jit, prefetch
+from kernelbook.solvers.rows import add_row, as_rows, dot_row, fetch_row, row_squares
 
 __all__ = ["DCDResult", "dual_coordinate_descent"]
+
+AHEAD = 2
+"""A row is asked for so many steps before its turn, and the other numbers of a sample twice."""
 
 
 @dataclass
@@ -142,11 +145,24 @@ def sweep(rows, P, y, lo, hi, delta, step, order, beta, w, lam, rho, upper, lowe
     up, down = 0.0, 0.0
     k, n = 0, order.size
     while k < n:
+        if k + 2 * AHEAD < n:  # a random order: every number would be waited for
+            i = order[k + 2 * AHEAD]
+            prefetch(rows.start, i)
+            prefetch(P, i * lam.size)
+            prefetch(P, i * lam.size + 8)
+            prefetch(y, i)
+            prefetch(lo, i)
+            prefetch(hi, i)
+            prefetch(delta, i)
+            prefetch(step, i)
+            prefetch(beta, i)
+        if k + AHEAD < n:
+            fetch_row(rows, order[k + AHEAD])
         i = order[k]
-        b, p_i = beta[i], P[i]
+        b = beta[i]
         slope = dot_row(rows, i, w) + delta[i] * b - y[i]
         for p in range(lam.size):
-            slope += p_i[p] * lam[p]
+            slope += P[i, p] * lam[p]
         at_lo, at_hi = b <= lo[i], b >= hi[i]
         if (at_lo and slope > upper) or (at_hi and slope < lower):
             n -= 1
@@ -160,5 +176,5 @@ def sweep(rows, P, y, lo, hi, delta, step, order, beta, w, lam, rho, upper, lowe
         beta[i] = b + change
         add_row(rows, i, change, w)
         for p in range(lam.size):
-            lam[p] += rho * change * p_i[p]
+            lam[p] += rho * change * P[i, p]
     return n, up, down
