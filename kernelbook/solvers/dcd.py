@@ -21,8 +21,9 @@ this is the proximal point method: λ is punished by ‖λ − λ⁰‖²/2ρ, i
 stood* and not from zero, and so in the limit not at all.  Many samples hold λ in place, so a few
 such updates suffice, whatever ρ.
 
-*Shrinking*, as in LIBLINEAR: a coordinate that sits at a bound and is pushed against it harder
-than any violation seen in the last sweep is left out, until the others have converged.
+*Shrinking*, nearly as in LIBLINEAR: a coordinate that sits at a bound and is pushed against it more
+than half as hard as anyone was pulled off one in the last sweep is left out, until the others have
+converged.  (LIBLINEAR waits for the whole; we look at all samples more often, and wake them.)
 
 References
 ----------
@@ -36,7 +37,7 @@ import numpy as np
 from numpy.linalg import norm
 
 from kernelbook._jit import jit, prefetch
-from kernelbook.solvers.rows import add_row, as_rows, dot_row, fetch_row, row_squares
+from kernelbook.solvers.rows import add_row, as_rows, dot_row, fetch_row, row_squares, values
 
 __all__ = ["DCDResult", "dual_coordinate_descent"]
 
@@ -56,7 +57,7 @@ class DCDResult:
 
 
 def dual_coordinate_descent(
-    X, P, y, lo, hi, delta, enough, max_iter=1000, rng=None, start=None, goal=1.0
+    X, P, y, lo, hi, delta, judge, max_iter=1000, rng=None, start=None, goal=1.0
 ) -> DCDResult:
     """Minimize ½‖X̂ᵀβ‖² + ½Σδ_iβ_i² − yᵀβ subject to Pᵀβ = 0, lo ≤ β ≤ hi.
 
@@ -65,8 +66,9 @@ def dual_coordinate_descent(
     X : (m, M) array or CSR matrix;  P : (m, ℓ) array
         The features should be of moderate size, rows of norm √ℓ say.
     lo, hi, delta : (m,) arrays
-    enough : callable (w, λ, β, f) → bool
-        Asked now and then, with f = X̂w + Pλ, whether the solution is good enough.
+    judge : callable (w, λ, β, f) → float
+        Asked now and then, with f = X̂w + Pλ, how far the solution is from good enough: its gap in
+        units of the largest that is, so that 1 is near enough.
     max_iter : int
         Sweeps over the sample.
     rng : numpy.random.Generator
@@ -74,7 +76,7 @@ def dual_coordinate_descent(
     start : (w, λ, β), optional
         Where to start, w = X̂ᵀβ; from zero by default.
     goal : float
-        The first violation of the margin at which λ is updated and `enough` is asked; from a
+        The first violation of the margin at which λ is updated and `judge` is asked; from a
         start that is good to a digit or two, take less.
     """
     m, l = P.shape
@@ -93,8 +95,8 @@ def dual_coordinate_descent(
         shuffle(order, rng.random(order.size))  # rng.shuffle takes a sixth of a sweep
         n, up, down = sweep(rows, P, y, lo, hi, delta, step, order, beta, w, lam, rho, upper, lower)
         order = order[:n]
-        # Who is pushed against a bound harder than anyone was pulled off one may rest.
-        upper, lower = down or np.inf, -up or -np.inf
+        # Who is pushed against a bound, where others are pulled off one, may rest.
+        upper, lower = 0.5 * down or np.inf, -0.5 * up or -np.inf
         if max(up, down) > goal and n_iter < max_iter:
             continue
         residual, last = P.T @ beta, residual
@@ -103,11 +105,13 @@ def dual_coordinate_descent(
             rho *= 3.0
             step = size + rho * squares
         lam += rho * residual
-        f = X @ w + P @ lam
-        if enough(w, lam, beta, f):
+        f = values(rows, P, w, lam)
+        far = judge(w, lam, beta, f)
+        if far <= 1.0:
             return DCDResult(w, lam, beta, n_iter, True)
+        # The gap falls at least like the violation: near the end, a smaller step may do.
+        goal = max(goal * min(max(0.3, 0.8 / far), 0.7), 1e-12)
         # Looking at all samples has also shown who has to wake.
-        goal = max(0.3 * goal, 1e-12)
         slope = f + delta * beta - y
         rests = ((beta <= lo) & (slope > goal)) | ((beta >= hi) & (slope < -goal))
         order, upper, lower = np.flatnonzero(~rests), np.inf, -np.inf

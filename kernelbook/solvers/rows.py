@@ -19,12 +19,15 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from kernelbook._jit import jit, prefetch
+from kernelbook._jit import jit, parallel_for, prefetch
 
-__all__ = ["Rows", "add_row", "as_rows", "dot_row", "fetch_row", "row_squares"]
+__all__ = ["Rows", "add_row", "as_rows", "dot_row", "fetch_row", "row_squares", "values"]
 
 FETCHED = 256
 """Entries of a row that are asked for in advance: from there on the processor guesses the rest."""
+
+PIECE = 2048
+"""Rows that a thread evaluates at a time: what takes less than it takes to wake another."""
 
 
 class Rows(NamedTuple):
@@ -92,6 +95,38 @@ def fetch_row(rows, i):
 def row_squares(X) -> np.ndarray:
     """‖x̂_i‖² for all rows."""
     if sparse.issparse(X):
-        squared = sparse.csr_array((X.data * X.data, X.indices, X.indptr), shape=X.shape)
-        return squared @ np.ones(X.shape[1])
+        squares = np.empty(X.shape[0])
+        sum_squares(as_rows(X), squares)
+        return squares
     return np.einsum("ij,ij->i", X, X)
+
+
+@jit(fast=True)
+def sum_squares(rows, out):
+    """out_i = ‖x̂_i‖² of sparse rows, without a copy of their entries."""
+    for i in range(out.size):
+        total = 0.0
+        for k in range(rows.start[i], rows.start[i + 1]):
+            total += rows.data[k] * rows.data[k]
+        out[i] = total
+
+
+def values(rows, P, w, lam) -> np.ndarray:
+    """f = X̂w + Pλ, on several threads: each f_i is computed alone, whoever does it."""
+    f = np.empty(len(P))
+
+    def piece(t):
+        evaluate(rows, P, w, lam, f, t * PIECE, min((t + 1) * PIECE, f.size))
+
+    parallel_for(piece, -(-f.size // PIECE))
+    return f
+
+
+@jit(fast=True)
+def evaluate(rows, P, w, lam, f, first, last):
+    """f_i = x̂_i·w + P_i·λ for first ≤ i < last."""
+    for i in range(first, last):
+        total = dot_row(rows, i, w)
+        for p in range(lam.size):
+            total += P[i, p] * lam[p]
+        f[i] = total
