@@ -12,7 +12,7 @@ from kernelbook.solvers.multipliers import by_multipliers
 from kernelbook.solvers.newton import PiecewiseLoss, finite_newton, line_search, squared_hinge
 from kernelbook.solvers.pegasos import epoch, pegasos
 from kernelbook.solvers.primal import solve_primal
-from kernelbook.solvers.rows import add_row, as_rows, dot_row, fetch_row, row_squares, values
+from kernelbook.solvers.rows import add_row, as_rows, dot_row, fetch_row, row_squares
 from tests.naive import primal as naive
 
 
@@ -42,20 +42,6 @@ def test_rows_dense_and_sparse(form):
         add_row(rows, i, 2.0, w)
         assert np.allclose(w, v + 2 * A[i])
     assert dot_row(as_rows(np.empty((3, 0))), 1, np.empty(0)) == 0.0
-
-
-@pytest.mark.interpreted
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_the_values_of_f_are_the_same_on_any_number_of_threads(form, monkeypatch):
-    """More rows than one piece has; each value to the last bit, and as NumPy has it."""
-    rng, m = np.random.default_rng(3), 2500
-    A, P = rng.normal(size=(m, 4)) * (rng.random((m, 4)) < 0.5), rng.normal(size=(m, 3))
-    rows, w, lam = as_rows(form(A)), rng.normal(size=4), rng.normal(size=3)
-    f = values(rows, P, w, lam)
-    assert np.allclose(f, A @ w + P @ lam, atol=1e-12)
-    monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
-    assert np.array_equal(f, values(rows, P, w, lam))
-    assert np.allclose(values(rows, P[:, :0], w, lam[:0]), A @ w, atol=1e-12)
 
 
 @pytest.mark.interpreted

@@ -19,15 +19,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from kernelbook._jit import jit, parallel_for, prefetch
+from kernelbook._jit import jit, prefetch
 
-__all__ = ["Rows", "add_row", "as_rows", "dot_row", "fetch_row", "row_squares", "values"]
+__all__ = ["Rows", "add_row", "as_rows", "dot_row", "fetch_row", "row_squares"]
 
 FETCHED = 256
 """Entries of a row that are asked for in advance: from there on the processor guesses the rest."""
-
-PIECE = 2048
-"""Rows that a thread evaluates at a time: what takes less than it takes to wake another."""
 
 
 class Rows(NamedTuple):
@@ -109,24 +106,3 @@ def sum_squares(rows, out):
         for k in range(rows.start[i], rows.start[i + 1]):
             total += rows.data[k] * rows.data[k]
         out[i] = total
-
-
-def values(rows, P, w, lam) -> np.ndarray:
-    """f = X̂w + Pλ, on several threads: each f_i is computed alone, whoever does it."""
-    f = np.empty(len(P))
-
-    def piece(t):
-        evaluate(rows, P, w, lam, f, t * PIECE, min((t + 1) * PIECE, f.size))
-
-    parallel_for(piece, -(-f.size // PIECE))
-    return f
-
-
-@jit(fast=True)
-def evaluate(rows, P, w, lam, f, first, last):
-    """f_i = x̂_i·w + P_i·λ for first ≤ i < last."""
-    for i in range(first, last):
-        total = dot_row(rows, i, w)
-        for p in range(lam.size):
-            total += P[i, p] * lam[p]
-        f[i] = total
