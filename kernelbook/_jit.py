@@ -37,10 +37,20 @@ from pathlib import Path
 
 import numba
 import platformdirs
+from llvmlite import ir
 from numba.extending import intrinsic, overload
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["FAST", "jit", "larger", "n_threads", "parallel_for", "serial_blas", "smaller"]
+__all__ = [
+    "FAST",
+    "jit",
+    "larger",
+    "n_threads",
+    "parallel_for",
+    "prefetch",
+    "serial_blas",
+    "smaller",
+]
 
 FAST = frozenset({"reassoc", "contract", "nsz", "arcp"})
 """Allowed rewrites for reductions; NaN and infinity keep their meaning."""
@@ -153,6 +163,33 @@ def _compile_choice(function: Callable, order: str) -> None:
 
 _compile_choice(larger, ">")
 _compile_choice(smaller, "<")
+
+
+def prefetch(array, k):
+    """Ask memory for entry k of an array, as its entries lie there, and do not wait for it.
+
+    Who walks over rows in an order that the processor cannot guess says so a few rows ahead.  It
+    changes nothing but the time, so k may be any number: what does not exist is not fetched.
+    """
+
+
+@intrinsic
+def _prefetch(_, array, k):
+    byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+
+    def code(context, builder, signature, args):
+        data = context.make_array(array)(context, builder, args[0]).data
+        place = builder.bitcast(builder.gep(data, [args[1]]), byte)
+        llvm = numba.core.cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        # To be read (0), into every level of the cache (3), of data (1).
+        builder.call(llvm, [place, word(0), word(3), word(1)])
+        return context.get_dummy_value()
+
+    return numba.void(array, k), code
+
+
+overload(prefetch)(lambda array, k: lambda array, k: _prefetch(array, k))
 
 
 def n_threads() -> int:

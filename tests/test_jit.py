@@ -214,3 +214,21 @@ def test_named_fast_math_keeps_nan():
 
     assert np.isnan(total(np.array([1.0, np.nan, 2.0])))
     assert total(np.array([1.0, np.inf])) == np.inf
+
+
+@pytest.mark.interpreted
+def test_prefetch_asks_and_changes_nothing():
+    @_jit.jit
+    def total(x, ahead):
+        s = 0.0
+        for k in range(x.size):
+            _jit.prefetch(x, k + ahead)
+            s += x[k]
+        return s
+
+    x = np.arange(5.0)
+    for ahead in (1, -(10**9), 10**12):  # what is not there is not fetched, and no error
+        assert total(x, ahead) == 10.0
+    assert np.array_equal(x, np.arange(5.0))
+    if hasattr(total, "inspect_llvm"):
+        assert "llvm.prefetch" in next(iter(total.inspect_llvm().values()))

@@ -12,7 +12,7 @@ from kernelbook.solvers.multipliers import by_multipliers
 from kernelbook.solvers.newton import PiecewiseLoss, finite_newton, line_search, squared_hinge
 from kernelbook.solvers.pegasos import epoch, pegasos
 from kernelbook.solvers.primal import solve_primal
-from kernelbook.solvers.rows import add_row, as_rows, dot_row, row_squares
+from kernelbook.solvers.rows import add_row, as_rows, dot_row, fetch_row, row_squares
 from tests.naive import primal as naive
 
 
@@ -36,6 +36,7 @@ def test_rows_dense_and_sparse(form):
     rows, v = as_rows(form(A)), rng.normal(size=7)
     assert np.allclose(row_squares(form(A)), (A * A).sum(axis=1))
     for i in range(5):
+        fetch_row(rows, i)  # says nothing
         assert np.isclose(dot_row(rows, i, v), A[i] @ v)
         w = v.copy()
         add_row(rows, i, 2.0, w)
@@ -209,9 +210,11 @@ def test_multipliers_with_an_offset_and_no_basis_are_the_features_linear_program
 # ----------------------------------------------------------------------- coordinate descent
 
 
-def gap_below(X, P, y, c, squared, best, tol):
-    """Stops when the objective is within tol of the known optimum."""
-    return lambda w, lam, beta, f: naive.objective(X, P, y, c, w, lam, squared) - best < tol * best
+def distance(X, P, y, c, squared, best, tol):
+    """How far the objective is above the known optimum, in units of tol."""
+    return lambda w, lam, beta, f: (
+        (naive.objective(X, P, y, c, w, lam, squared) - best) / (tol * best)
+    )
 
 
 @pytest.mark.parametrize("squared", [False, True])
@@ -223,8 +226,8 @@ def test_coordinate_descent_alone_finds_the_free_lambda(l, squared):
     top = np.full(60, np.inf) if squared else c
     lo, hi = np.where(y > 0, 0, -top), np.where(y > 0, top, 0)
     delta = 1 / (2 * c) if squared else 0 * c
-    enough = gap_below(X, P, y, c, squared, best, 1e-7)
-    r = dual_coordinate_descent(X, P, y, lo, hi, delta, enough, 20_000, np.random.default_rng(0))
+    judge = distance(X, P, y, c, squared, best, 1e-7)
+    r = dual_coordinate_descent(X, P, y, lo, hi, delta, judge, 20_000, np.random.default_rng(0))
     assert r.converged
     assert np.abs(r.w - w).max() < 1e-3
     assert np.allclose(r.w, X.T @ r.beta)

@@ -93,7 +93,7 @@ class _Monitor:
         self._bar = tqdm(total=100.0, desc="solve", bar_format=form, disable=not verbose)
         self._first = None
         self.undecided = problem.y.size > SMALL
-        self.separated = None
+        self.separated = self.feasible = None
 
     def __enter__(self):
         return self
@@ -118,22 +118,27 @@ class _Monitor:
 
     def enough(self, w, lam, beta, f):
         """Whether the gap at a repaired β is at most tol; asked by the solvers."""
+        return self.distance(w, lam, beta, f) <= 1.0
+
+    def distance(self, w, lam, beta, f):
+        """That gap over the largest one allowed; β repaired is kept, in `feasible`."""
         q = self.problem
         primal = q.primal(w, f)
         least = self.tol * max(primal, 1e-15 * q.u.sum())
         # The repair costs passes over X̂: not before the unrepaired gap looks promising.
         rough = primal - q.dual(beta, w)
-        if rough > 3 * least and not self.undecided:
+        if rough > 1.2 * least and not self.undecided:
             self._show(rough / primal)
-            return False
-        dual = q.dual(q.feasible(beta))
+            return float(rough / least)
+        self.feasible = q.feasible(beta)
+        dual = q.dual(self.feasible)
         self._show((primal - dual) / (primal or 1.0))
         if self.undecided:
             # Any feasible β ≠ 0 proves that no λ separates.
             self.undecided = False
             if dual <= 1e-8 * primal:
                 self.separated = q.separated()
-        return bool(primal - dual <= least or self.separated is not None)
+        return 0.0 if self.separated is not None else float((primal - dual) / least)
 
 
 def _run_dcd(problem, monitor, max_iter, rng):
@@ -145,17 +150,17 @@ def _run_dcd(problem, monitor, max_iter, rng):
         monitor.tol = max(tol, 1e-2)
     if q.affordable or not sparse.issparse(q.X):
         sweeps = min(max_iter, SWEEPS)
-    r = dual_coordinate_descent(*args, monitor.enough, sweeps, rng)
+    r = dual_coordinate_descent(*args, monitor.distance, sweeps, rng)
     start = r.w, r.lam, r.beta
     if monitor.separated is not None or (r.converged and not q.affordable):
-        return *start, r.n_iter
+        return r.w, r.lam, monitor.feasible, r.n_iter
     # The aim: rounding errors where a Newton step is cheap, else what was asked for.
     asked = () if q.affordable else (0.5 * tol, max_iter)
     best = _best(q, start, _endings(q, monitor, (r.w, r.lam, q.y * r.beta), *asked))
     if q.affordable or sweeps == max_iter or q.relative_gap(*best) <= tol:
         return *best, r.n_iter
     again = (q.X.T @ best[2], *best[1:])
-    r = dual_coordinate_descent(*args, monitor.enough, max_iter - sweeps, rng, again, goal=0.1)
+    r = dual_coordinate_descent(*args, monitor.distance, max_iter - sweeps, rng, again, goal=0.1)
     return *_best(q, best, [(r.w, r.lam, r.beta)]), sweeps + r.n_iter
 
 
