@@ -275,8 +275,9 @@ def test_pickle_clone_search_and_frames():
     again = pickle.loads(pickle.dumps(model))
     assert np.array_equal(again.decision_function(X), model.decision_function(X))
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    named = PrimalSVMClassifier(features=lambda F: F[["a"]].to_numpy()).fit(frame, y)
-    placed = PrimalSVMClassifier(features=lambda X: X[:, :1]).fit(X, y)
+    named = PrimalSVMClassifier(features=lambda F: F[["a"]].to_numpy(), random_state=0)
+    placed = PrimalSVMClassifier(features=lambda X: X[:, :1], random_state=0).fit(X, y)
+    named.fit(frame, y)
     assert np.abs(named.decision_function(frame) - placed.decision_function(X)).max() < 1e-9
 
 
