@@ -29,6 +29,7 @@ vector machine*.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -70,12 +71,14 @@ def by_multipliers(
     sigma=None,
     enough=ENOUGH,
     finish=None,
+    newton=None,
 ) -> MultiplierResult:
     """Minimize ½‖w‖² + Σ loss_i(y_i f_i), f = X w + P λ + offset, λ free.
 
     Parameters
     ----------
     X : (m, M) array or CSR matrix
+        Or None, if w and `newton` are given.
     P : (m, ℓ) array
         Features of moderate size: rows of norm about one on average.
     y : (m,) array of ±1
@@ -95,6 +98,8 @@ def by_multipliers(
     finish : callable (λ, α) → (w, λ, α) or None, optional
         A short way to the end, asked at the start and after every subproblem; what it finds is
         judged, with `judge`.
+    newton : callable (loss, w, λ, τ, rough) → NewtonResult, optional
+        Solves the subproblems; by default `finite_newton`.
     """
     m, l = P.shape
     alpha = np.zeros(m) if alpha is None else np.clip(alpha, 0.0, u)
@@ -104,6 +109,7 @@ def by_multipliers(
     best = MultiplierResult(w, lam, alpha, 0, np.inf)
     last, least = (np.inf, np.inf), np.inf
     n_newton = stalled = 0
+    newton = partial(_newton, X, P, y, offset) if newton is None else newton
 
     def at_the_end(lam, alpha):
         """Whether the short way leads there; the best that it found is kept."""
@@ -119,7 +125,7 @@ def by_multipliers(
         shrink = 1.0 / (1.0 + sigma * delta)
         loss = PiecewiseLoss(alpha * shrink, sigma * shrink, u)
         rough = 0.1 * min(least, 1.0)
-        step = finite_newton(X, P, y, loss, w, lam, offset, tau=1.0 / rho, rough=rough)
+        step = newton(loss, w, lam, 1.0 / rho, rough)
         n_newton += step.n_iter
         if not step.converged:  # the penalties are too large for rounding: half the way back
             sigma, rho, stalled = sigma / 30.0, rho / 30.0, stalled + 1
@@ -148,6 +154,10 @@ def by_multipliers(
         best = MultiplierResult(w, lam, alpha, n_newton, float(judge(w, lam, y * alpha)))
     best.n_iter = n_newton
     return best
+
+
+def _newton(X, P, y, offset, loss, w, lam, tau, rough):
+    return finite_newton(X, P, y, loss, w, lam, offset, tau=tau, rough=rough)
 
 
 def _growth(residual, last):
