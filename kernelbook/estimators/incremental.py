@@ -173,10 +173,11 @@ class IncrementalSVMClassifier(BasisClassifier):
             bar = tqdm(total=size, unit=" functions", disable=not self.verbose)
             with bar, serial_blas:  # every step asks for it; to ask once is cheaper
                 self.path_, interrupted = self._grow(growth, folds, bar)
-            self._keep(growth)
+                self._keep(growth)
+                apart = drift(growth.path.factor, self._weights)
         self._warn(growth)
         warn_if_blurred(blur(self.basis_, growth.path.factor.X, growth.path.solutions))
-        warn_of_drift(drift(growth.path.factor, self._weights))
+        warn_of_drift(apart)
         if interrupted:
             raise KeyboardInterrupt(
                 f"fit was interrupted: the learner has kept its first {len(self.path_)} functions "

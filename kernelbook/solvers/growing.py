@@ -65,10 +65,12 @@ class GrowingHinge:
         self.n_restarts = 0
         self._separated = None
         nothing = np.zeros((y.size, 0))
-        q = self._problem = PrimalProblem(np.zeros((y.size, 1)), P, y, C, False)
+        q = PrimalProblem(np.zeros((y.size, 1)), P, y, C, False)
         cold = by_multipliers(q.X, q.P, y, q.top, q.delta, judge=q.relative_gap)
         self.solution = q.solution(cold.w, cold.lam, y * cold.alpha, cold.n_iter)
-        self._state = _State(np.zeros(0), cold.lam, q.unit * cold.alpha, near_margin(nothing), 0.0)
+        self._state = _State(
+            np.zeros(0), cold.lam, q.unit * cold.alpha, q, near_margin(nothing), 0.0
+        )
         if self.solution.certificate.primal <= 1e-8 * C.sum():
             self._separated = q.separated()
 
@@ -91,7 +93,7 @@ class GrowingHinge:
             return PrimalSolution(np.zeros(k), s.coef, s.beta, s.rank, 0, s.certificate), old
         added = X[:, old.w.size :]
         size = old.size + float(np.einsum("ij,ij", added, added)) / self.y.size
-        q = self._problem.widened(X, size)
+        q = old.problem.widened(X, size)
         near = grown(old.near, X, self.P.shape[1])
         start = {
             "w": np.append(old.w, np.zeros(k - old.w.size)) / q.root,
@@ -109,14 +111,14 @@ class GrowingHinge:
             r = by_multipliers(X_hat, q.P, q.y, q.top, q.delta, **options, **ends)
             found = proof.of(r.w, r.lam, q.y * r.alpha, r.n_iter)
             if best is None or found.certificate.gap < best[0].certificate.gap:
-                best = found, _State(q.root * r.w, r.lam, q.unit * r.alpha, near, size)
+                best = found, _State(q.root * r.w, r.lam, q.unit * r.alpha, q, near, size)
             if best[0].certificate.relative_gap <= GOOD:
                 return best
             self.n_restarts += 1
         found = solve_primal(X, self.P, self.y, self.C)
         if found.certificate.gap < best[0].certificate.gap:
             lam = linalg.lstsq(q.P, self.P @ found.coef)[0]
-            best = found, _State(found.w, lam, self.y * found.beta, near, size)
+            best = found, _State(found.w, lam, self.y * found.beta, q, near, size)
         return best
 
 
@@ -126,6 +128,7 @@ class _State(NamedTuple):
     w: np.ndarray
     lam: np.ndarray
     alpha: np.ndarray
+    problem: PrimalProblem
     near: Near
     size: float
 

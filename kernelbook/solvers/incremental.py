@@ -114,7 +114,9 @@ class IncrementalPath:
             pairs = zip(self._machines, self.problems, strict=True)
             self.solutions = [machine.solve(_rows(X, rows)) for machine, (rows, _, _) in pairs]
         W = np.array([s.w for s in self.solutions])
-        self.F = X @ W.T + self.P @ np.array([s.coef for s in self.solutions]).T
+        coef = np.array([s.coef for s in self.solutions])
+        # BLAS is slow where a matrix is a vector and it has not been told.
+        self.F = (X @ W.T if len(W) > 1 else (X @ W[0])[:, None]) + self.P @ coef.T
         return True
 
     def certificate(self):

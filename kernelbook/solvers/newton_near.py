@@ -224,11 +224,11 @@ def zero_near(slope, curvature, t, dt, s, u):
         if abs(value) <= 1e-15 * first:
             break
         low, high = (h, high) if value < 0.0 else (low, h)
-        if high - low <= 1e-16 * high:
-            break
         h -= value / rate
         if not low < h < high:
-            if high == np.inf:  # rounding
-                break
+            if high == np.inf:  # rounding: the zero is where we are
+                return low
             h = 0.5 * (low + high)
+            if h in (low, high):
+                break
     return h

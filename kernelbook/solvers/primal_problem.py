@@ -33,8 +33,17 @@ from scipy import linalg, sparse
 
 from kernelbook.certificates import Certificate
 from kernelbook.features import feature_range
+from kernelbook.solvers.primal_terms import (
+    breach,
+    hinge,
+    is_quiet,
+    nearly_one,
+    sides_of,
+    snapped,
+    without_noise,
+)
 from kernelbook.solvers.rows import row_squares
-from kernelbook.solvers.svm_certificate import constraint_residual, repair, violation
+from kernelbook.solvers.svm_certificate import constraint_residual, repair
 from kernelbook.solvers.svm_multipliers import choose_multipliers, separate
 
 __all__ = ["STIFF", "PrimalProblem", "PrimalSolution"]
@@ -100,6 +109,7 @@ class PrimalProblem:
     def _measure(self, y, C, squared, unit):
         self.unit, self.root = unit, float(np.sqrt(unit))
         self.y, self.u, self.squared = y, C / self.unit, squared
+        self.u_max = float(self.u.max())
         self.top = np.full_like(self.u, np.inf) if squared else self.u
         self.lo, self.hi = np.where(y > 0, 0.0, -self.top), np.where(y > 0, self.top, 0.0)
         self.delta = 1.0 / (2.0 * self.u) if squared else np.zeros_like(self.u)
@@ -124,8 +134,7 @@ class PrimalProblem:
         return 0.5 * (w @ w) + self._loss(f)
 
     def _loss(self, f):
-        short = np.maximum(1.0 - self.y * f, 0.0)
-        return self.u @ (short * short if self.squared else short)
+        return hinge(f, self.y, self.u, self.squared)
 
     def dual(self, beta, w=None):
         """The dual objective; w = X̂ᵀβ may be given."""
@@ -134,16 +143,14 @@ class PrimalProblem:
 
     def feasible(self, beta):
         """β moved to Pᵀβ = 0; to zero, which always is feasible, where that fails."""
-        size = np.abs(beta)
-        noise = size <= np.minimum(1e-13 * size.max(initial=0.0), 0.5 * self.u)
-        return repair(self.Q, np.where(noise, 0.0, beta), self.lo, self.hi)
+        return repair(self.Q, without_noise(beta, self.u), self.lo, self.hi)
 
     def dual_point(self, w, beta):
         """A feasible β near the given one; where rounding has spoilt X̂ᵀβ = w, refitted to it."""
         fixed = self.feasible(beta)
         if not self.affordable or sparse.issparse(self._given):
             return fixed
-        if self.u.max() <= STIFF or norm(self.sums(fixed) - w) <= 1e-12 * norm(w):
+        if self.u_max <= STIFF or norm(self.sums(fixed) - w) <= 1e-12 * norm(w):
             return fixed
         size = np.abs(beta)
         free = np.flatnonzero((size > 0) & (size < self.top))
@@ -162,11 +169,10 @@ class PrimalProblem:
 
     def _stretch(self, w, f):
         """A factor that lifts margins which rounding left just below one, if that pays."""
-        margin = self.y * f
-        short = margin[(margin > 1.0 - 1e-9) & (margin < 1.0)]
-        if short.size == 0:
+        least = nearly_one(self.y, f)
+        if least == 1.0:
             return 1.0
-        t = (1.0 + 4 * EPS) / short.min()
+        t = (1.0 + 4 * EPS) / least
         return t if self.primal(t * w, t * f) < self.primal(w, f) else 1.0
 
     # ------------------------------------------------------------------------- the solution
@@ -174,15 +180,29 @@ class PrimalProblem:
     def solution(self, w, lam, beta, n_iter) -> PrimalSolution:
         """Choose λ, settle β, and go back to the caller's units."""
         h = self.values(w)
-        beta = self.dual_point(w, beta)
-        snapped = self._snap(beta, h + self.P @ lam) if self.affordable else beta
-        chosen = self._choose(h, snapped, lam)
-        if self.affordable and not (snapped is beta and chosen is lam):
-            snapped = self._snap(snapped, h + self.P @ chosen)
-        beta, lam = snapped, chosen
+        if not self._quiet(beta, h + self.P @ lam):
+            beta, lam = self._settle(w, lam, beta, h)
         coef = self.back @ (np.sqrt(self.y.size) * lam)
         t = self._stretch(w, h + self.features @ coef)
         return self._in_units(t * w, t * coef, beta, t * h, n_iter)
+
+    def _quiet(self, beta, f):
+        """Whether nothing is to be settled: as a rule, where the sides have been found exactly."""
+        if not self.affordable or self.u_max > STIFF:
+            return False
+        problem = self.y, self.u, self.delta, self.squared, self.Q, self.lo, self.hi
+        if not is_quiet(beta, f, *problem):
+            return False
+        at_zero, at_top = sides_of(beta, self.y, self.u, self.squared)
+        return self._determined(self.P[~(at_zero | at_top)])
+
+    def _settle(self, w, lam, beta, h):
+        beta = self.dual_point(w, beta)
+        settled = self._snap(beta, h + self.P @ lam) if self.affordable else beta
+        chosen = self._choose(h, settled, lam)
+        if self.affordable and not (settled is beta and chosen is lam):
+            settled = self._snap(settled, h + self.P @ chosen)
+        return settled, chosen
 
     def separated(self) -> PrimalSolution | None:
         """The solution w = 0 where the features alone separate the sample (T3), else None."""
@@ -204,7 +224,7 @@ class PrimalProblem:
     def _in_units(self, w, coef, beta, h, n_iter):
         f, v = h + self.features @ coef, self.sums(beta)
         # Two conditions, both in units of f: every margin fits its α, and w = X̂ᵀβ.
-        margins = violation(beta, self.y - f - self.delta * beta, self.lo, self.hi)
+        margins = breach(beta, self.y - f - self.delta * beta, self.lo, self.hi)
         same = np.array_equal(v, w)
         apart = 0.0 if same else float(np.abs(h - self.values(v)).max(initial=0.0))
         certificate = Certificate(
@@ -220,20 +240,16 @@ class PrimalProblem:
 
     def _snap(self, beta, f):
         """Send α to the bound that its margin asks for (complementarity), unless that costs."""
-        slack = self.y * (f + self.delta * beta) - 1.0
-        at_zero, at_top = slack > 1e-9, (slack < -1e-9) & (not self.squared)
-        snapped = np.where(at_zero, 0.0, np.where(at_top, self.y * self.u, beta))
-        if np.array_equal(snapped, beta):
+        changed, moved = snapped(beta, f, self.y, self.u, self.delta, self.squared)
+        if not changed:
             return beta
-        snapped = self.feasible(snapped)
-        before, after = self.dual(beta), self.dual(snapped)
-        return snapped if after >= before - 1e-14 * abs(before) else beta
+        moved = self.feasible(moved)
+        before, after = self.dual(beta), self.dual(moved)
+        return moved if after >= before - 1e-14 * abs(before) else beta
 
     def _choose(self, h, beta, lam):
         """λ by the rule, where the samples that hold it do not determine it."""
-        alpha = self.y * beta
-        at_zero = alpha <= np.minimum(1e-11 * alpha.max(initial=0.0), 0.5 * self.u)
-        at_top = ~at_zero & (not self.squared) & (self.u - alpha <= 1e-11 * self.u)
+        at_zero, at_top = sides_of(beta, self.y, self.u, self.squared)
         if self._determined(self.P[~(at_zero | at_top)]):
             return lam
         root = np.sqrt(self.y.size)
