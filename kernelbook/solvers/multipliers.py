@@ -39,6 +39,8 @@ __all__ = ["MultiplierResult", "by_multipliers"]
 
 PROMISING = 1e-3
 """A residual of the optimality conditions above which nobody judges."""
+LAST_RESORT = 1e-7
+"""The same, where a short way to the end is known, and is asked first."""
 LARGE = 1e4
 """Beyond this a penalty grows no more by leaps."""
 ENOUGH = 1e-13
@@ -140,7 +142,8 @@ def by_multipliers(
         if judge is None:
             error = residual
         else:  # a verdict costs: not before it can be a good one
-            error = judge(w, lam, y * alpha) if residual < PROMISING or stalled else np.inf
+            promising = residual < (PROMISING if finish is None else LAST_RESORT)
+            error = judge(w, lam, y * alpha) if promising or stalled else np.inf
         better = error < 0.5 * best.error or residual < 0.5 * least
         stalled, least = 0 if better else stalled + 1, min(residual, least)
         if error < best.error:

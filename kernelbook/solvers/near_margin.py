@@ -20,6 +20,10 @@ from kernelbook._jit import jit
 __all__ = ["Near", "add", "decisions", "dot", "face_matrix", "grown", "near_margin"]
 
 
+FEW = 8
+"""So many samples may join one by one."""
+
+
 class Near(NamedTuple):
     """G[a, b] = x̂_i·x̂_j for the members i = member[a], j = member[b]."""
 
@@ -138,15 +142,20 @@ def _join(near, F):
                     near.place[near.member[a]] = -1
                 return False
             near.place[i], near.member[new], near.used[new], new = new, i, False, new + 1
-    if new > m:
+    if new - m <= FEW:
+        for b in range(m, new):
+            x, line = near.rows[near.member[b], :k], near.G[b]
+            for a in range(b + 1):
+                line[a] = dot(near.rows[near.member[a]], x)
+    else:  # BLAS is worth a copy of the rows
         rows = np.empty((new, k))
         for a in range(new):
             rows[a] = near.rows[near.member[a], :k]
-        products = np.dot(rows[m:], rows.T)
-        for a in range(m, new):
-            near.G[a, :new] = products[a - m]
-            near.G[:m, a] = products[a - m, :m]
-        near.size[0] = new
+        near.G[m:new, :new] = np.dot(rows[m:], rows.T)
+    for b in range(m, new):
+        for a in range(b):
+            near.G[a, b] = near.G[b, a]
+    near.size[0] = new
     return True
 
 
