@@ -18,6 +18,8 @@ __all__ = ["drift", "warn_of_drift"]
 def drift(factor, weights):
     """For each size the largest difference at a sample, in units of the margin or, if larger, of f.
 
+    Where no difference is worth a warning f is not asked for, and they are in units of the margin.
+
     Parameters
     ----------
     factor : GrowingFactor
@@ -30,7 +32,9 @@ def drift(factor, weights):
         for k, w in enumerate(weights):
             W[: w.shape[1], k] = w[problem]
         with np.errstate(over="ignore", invalid="ignore"):  # then it is not below anything
-            share = np.abs(apart @ W) / np.maximum(1.0, np.abs(X @ W))
+            share = np.abs(apart @ W)
+            if not share.max(initial=0.0) <= BLURRED:
+                share /= np.maximum(1.0, np.abs(X @ W))
         worst = np.maximum(worst, share.max(axis=0))
     return worst
 

@@ -10,59 +10,28 @@ The functions are chosen and the problems solved in `kernelbook.solvers.incremen
 
 import warnings
 from numbers import Integral, Real
-from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import check_cv, train_test_split
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
-from kernelbook.certificates import Certificate
+from kernelbook._jit import serial_blas
 from kernelbook.estimators._drift import drift, warn_of_drift
-from kernelbook.estimators._multiclass import SCHEMES, binary_problems, class_scores, predicted
+from kernelbook.estimators._growth import STOP, Step, start
+from kernelbook.estimators._multiclass import SCHEMES, class_scores, predicted
 from kernelbook.estimators._primal_base import BasisClassifier
 from kernelbook.estimators._svm_checks import (
     check_choice,
     check_count,
     check_positive,
     check_rtol,
-    labels,
 )
 from kernelbook.estimators.primal import VISIBLE, blur, warn_if_blurred
-from kernelbook.features import evaluate
-from kernelbook.solvers.incremental import SELECT, IncrementalPath
+from kernelbook.solvers.incremental import SELECT
 
 __all__ = ["IncrementalSVMClassifier", "Step"]
-
-STOP = ("held_out", "cv")
-
-
-class Step(NamedTuple):
-    """One classifier of the path.
-
-    Attributes
-    ----------
-    size : int
-        The number of its basis functions.
-    function : int
-        The one that was added last, by its number in `basis_`.
-    objective : float
-        ½‖w‖² + C Σ loss on the training sample; with several binary problems, their sum.
-    training_error, validation_error : float
-        The weighted share of wrong predictions; NaN where there is no validation sample.
-    certificate : Certificate
-    """
-
-    size: int
-    function: int
-    objective: float
-    training_error: float
-    validation_error: float
-    certificate: Certificate
 
 
 class IncrementalSVMClassifier(BasisClassifier):
@@ -199,56 +168,22 @@ class IncrementalSVMClassifier(BasisClassifier):
         self._check_parameters()
         with self._fresh():
             seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-            growth, folds = self._start(X, y, sample_weight, seed)
+            growth, folds = start(self, X, y, sample_weight, seed)
             size = growth.path.factor.capacity
-            with tqdm(total=size, unit=" functions", disable=not self.verbose) as bar:
+            bar = tqdm(total=size, unit=" functions", disable=not self.verbose)
+            with bar, serial_blas:  # every step asks for it; to ask once is cheaper
                 self.path_, interrupted = self._grow(growth, folds, bar)
-            self._keep(growth)
+                self._keep(growth)
+                apart = drift(growth.path.factor, self._weights)
         self._warn(growth)
         warn_if_blurred(blur(self.basis_, growth.path.factor.X, growth.path.solutions))
-        warn_of_drift(drift(growth.path.factor, self._weights))
+        warn_of_drift(apart)
         if interrupted:
             raise KeyboardInterrupt(
                 f"fit was interrupted: the learner has kept its first {len(self.path_)} functions "
                 f"of max_basis={self.max_basis}, and can be used."
             )
         return self
-
-    def _start(self, X, y, sample_weight, seed):
-        """The path to grow, and those on folds that watch it."""
-        if self.stop is not None:
-            X, y, sample_weight = self._checked_once(X, y, sample_weight)
-        if self.stop == "held_out":
-            return _Growth(self, *self._hold_out(X, y, sample_weight, seed), seed), []
-        growth, folds = _Growth(self, X, y, sample_weight, None, seed), []
-        for train, test in self._splits(X, y, seed) if self.stop == "cv" else ():
-            part, rest = _take(X, y, sample_weight, train), _take(X, y, sample_weight, test)
-            folds.append(_Growth(clone(self), *part, rest, seed))
-        return growth, folds
-
-    def _checked_once(self, X, y, sample_weight):
-        """What is to be split, checked as a whole: a part may look sound where the whole is not."""
-        rows, y = self._rows(X, y)
-        w = self._weights_of(rows, sample_weight)
-        labels(y[w > 0])
-        return X if hasattr(X, "iloc") else rows, y, w
-
-    def _hold_out(self, X, y, sample_weight, seed):
-        rows = np.flatnonzero(sample_weight)
-        train, test = train_test_split(
-            rows,
-            test_size=self.validation_fraction,
-            stratify=y[rows],
-            random_state=seed,
-        )
-        train, test = np.sort(train), np.sort(test)
-        return *_take(X, y, sample_weight, train), _take(X, y, sample_weight, test)
-
-    def _splits(self, X, y, seed):
-        splitter = check_cv(self.cv, y, classifier=True)
-        if isinstance(self.cv, Integral):
-            splitter.shuffle, splitter.random_state = True, seed
-        return splitter.split(X, y)
 
     def _grow(self, growth, folds, bar):
         """The path, and whether it was interrupted after its first step."""
@@ -374,75 +309,3 @@ class IncrementalSVMClassifier(BasisClassifier):
                 "that were fitted."
             )
         return int(n_basis)
-
-
-class _Growth:
-    """The path of one estimator over one training sample, watched by a validation sample."""
-
-    def __init__(self, model, X, y, sample_weight, held, seed):
-        model._seed = seed
-        sample, self.classes, codes, C = model._priced(X, y, sample_weight)
-        B, P = model.basis_.evaluate(sample.X), sample.P
-        n = codes.size
-        if model.train_on == "centers" and B.shape[1] != n:
-            raise ValueError(
-                f"train_on='centers' needs one basis function at each sample; there are "
-                f"{B.shape[1]} functions and {n} samples of positive weight.  Use "
-                "KernelBasis(kernel)."
-            )
-        self.truth, self.w = codes, sample.w
-        self.held_truth, self.held_w = np.empty(0), np.empty(0)
-        if held is not None:
-            given, y_held, w_held = held
-            X_held = model._rows(given)
-            given = given if hasattr(given, "iloc") else X_held
-            stack = sparse.vstack if sparse.issparse(B) else np.vstack
-            B = stack([B, model.basis_.evaluate(X_held)])
-            P = np.vstack([P, evaluate(model.features_, given)])
-            self.held_truth, self.held_w = y_held, w_held
-        pairs = binary_problems(codes, self.classes.size, model.multiclass)
-        self.path = IncrementalPath(
-            B,
-            None if model.basis_.orthonormal else model.basis_.gram(),
-            P,
-            [(rows, sign, C[rows]) for rows, sign in pairs],
-            capacity=model.max_basis,
-            select=model.select,
-            n_candidates=model.n_candidates,
-            rtol=0.0 if model.rtol is None else model.rtol,
-            rng=np.random.default_rng(seed),
-            only_centers=model.train_on == "centers",
-        )
-        self.scheme, self.weights, self.coefs = model.multiclass, [], []
-
-    def step(self):
-        if not self.path.step():
-            return False
-        self.weights.append(np.array([s.w for s in self.path.solutions]))
-        self.coefs.append(np.array([s.coef for s in self.path.solutions]))
-        return True
-
-    def _codes(self, F):
-        return predicted(class_scores(F, self.classes.size, self.scheme))
-
-    def validation(self):
-        """(weight of the wrong predictions on the validation sample, weight of all)."""
-        codes = self._codes(self.path.F[self.truth.size :])
-        wrong = self.classes[codes] != self.held_truth
-        return self.held_w @ wrong, self.held_w.sum()
-
-    def record(self, validation_error):
-        wrong = self._codes(self.path.F[: self.truth.size]) != self.truth
-        proof = self.path.certificate()
-        return Step(
-            size=len(self.path.factor.chosen),
-            function=self.path.factor.chosen[-1],
-            objective=proof.primal,
-            training_error=float(self.w @ wrong / self.w.sum()),
-            validation_error=float(validation_error),
-            certificate=proof,
-        )
-
-
-def _take(X, y, sample_weight, rows):
-    return _safe_indexing(X, rows), y[rows], sample_weight[rows]

@@ -114,7 +114,9 @@ class IncrementalPath:
             pairs = zip(self._machines, self.problems, strict=True)
             self.solutions = [machine.solve(_rows(X, rows)) for machine, (rows, _, _) in pairs]
         W = np.array([s.w for s in self.solutions])
-        self.F = X @ W.T + self.P @ np.array([s.coef for s in self.solutions]).T
+        coef = np.array([s.coef for s in self.solutions])
+        # BLAS is slow where a matrix is a vector and it has not been told.
+        self.F = (X @ W.T if len(W) > 1 else (X @ W[0])[:, None]) + self.P @ coef.T
         return True
 
     def certificate(self):
@@ -158,16 +160,20 @@ class IncrementalPath:
 
     def _most_misclassified(self):
         margins = self.margins()
-        # Equal up to rounding is equal: the first of them, on any machine.
-        order = np.argsort(np.round(margins, 9), kind="stable")
-        order = order[np.isfinite(margins[order])]
         if self._own is None:
-            self._own = self._owners(order.size)
-        found = self._first_admitted(self._own[order])
-        if found is None:  # functions that belong to no sample
-            size = self._sizes(slice(order[0], order[0] + 1))[0]
-            found = self._first_admitted(np.argsort(-size, kind="stable"))
-        return found
+            self._own = self._owners(np.count_nonzero(np.isfinite(margins)))
+        # Equal up to rounding is equal: the first of them, on any machine.
+        margins = np.round(margins[: self._own.size], 9)
+        possible = self.available & ~self.factor.postponed()
+        left = np.where(possible[self._own], margins, np.inf)
+        while left[worst := int(np.argmin(left))] < np.inf:
+            if (found := self._admit(self._own[worst])) is not None:
+                return found
+            left[self._own == self._own[worst]] = np.inf
+        # Functions that belong to no sample
+        worst = int(np.argmin(margins))
+        size = self._sizes(slice(worst, worst + 1))[0]
+        return self._first_admitted(np.argsort(-size, kind="stable"))
 
     def _owners(self, n):
         """For each of the first n samples the function that belongs to it."""

@@ -29,6 +29,7 @@ vector machine*.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -38,6 +39,8 @@ __all__ = ["MultiplierResult", "by_multipliers"]
 
 PROMISING = 1e-3
 """A residual of the optimality conditions above which nobody judges."""
+LAST_RESORT = 1e-7
+"""The same, where a short way to the end is known, and is asked first."""
 LARGE = 1e4
 """Beyond this a penalty grows no more by leaps."""
 ENOUGH = 1e-13
@@ -70,12 +73,14 @@ def by_multipliers(
     sigma=None,
     enough=ENOUGH,
     finish=None,
+    newton=None,
 ) -> MultiplierResult:
     """Minimize ½‖w‖² + Σ loss_i(y_i f_i), f = X w + P λ + offset, λ free.
 
     Parameters
     ----------
     X : (m, M) array or CSR matrix
+        Or None, if w and `newton` are given.
     P : (m, ℓ) array
         Features of moderate size: rows of norm about one on average.
     y : (m,) array of ±1
@@ -95,6 +100,8 @@ def by_multipliers(
     finish : callable (λ, α) → (w, λ, α) or None, optional
         A short way to the end, asked at the start and after every subproblem; what it finds is
         judged, with `judge`.
+    newton : callable (loss, w, λ, τ, rough) → NewtonResult, optional
+        Solves the subproblems; by default `finite_newton`.
     """
     m, l = P.shape
     alpha = np.zeros(m) if alpha is None else np.clip(alpha, 0.0, u)
@@ -104,6 +111,7 @@ def by_multipliers(
     best = MultiplierResult(w, lam, alpha, 0, np.inf)
     last, least = (np.inf, np.inf), np.inf
     n_newton = stalled = 0
+    newton = partial(_newton, X, P, y, offset) if newton is None else newton
 
     def at_the_end(lam, alpha):
         """Whether the short way leads there; the best that it found is kept."""
@@ -119,7 +127,7 @@ def by_multipliers(
         shrink = 1.0 / (1.0 + sigma * delta)
         loss = PiecewiseLoss(alpha * shrink, sigma * shrink, u)
         rough = 0.1 * min(least, 1.0)
-        step = finite_newton(X, P, y, loss, w, lam, offset, tau=1.0 / rho, rough=rough)
+        step = newton(loss, w, lam, 1.0 / rho, rough)
         n_newton += step.n_iter
         if not step.converged:  # the penalties are too large for rounding: half the way back
             sigma, rho, stalled = sigma / 30.0, rho / 30.0, stalled + 1
@@ -134,7 +142,8 @@ def by_multipliers(
         if judge is None:
             error = residual
         else:  # a verdict costs: not before it can be a good one
-            error = judge(w, lam, y * alpha) if residual < PROMISING or stalled else np.inf
+            promising = residual < (PROMISING if finish is None else LAST_RESORT)
+            error = judge(w, lam, y * alpha) if promising or stalled else np.inf
         better = error < 0.5 * best.error or residual < 0.5 * least
         stalled, least = 0 if better else stalled + 1, min(residual, least)
         if error < best.error:
@@ -148,6 +157,10 @@ def by_multipliers(
         best = MultiplierResult(w, lam, alpha, n_newton, float(judge(w, lam, y * alpha)))
     best.n_iter = n_newton
     return best
+
+
+def _newton(X, P, y, offset, loss, w, lam, tau, rough):
+    return finite_newton(X, P, y, loss, w, lam, offset, tau=tau, rough=rough)
 
 
 def _growth(residual, last):

@@ -18,9 +18,10 @@ away.  Which of the two, one sees at once, for then more samples move than in th
 subproblems come closer and closer) asks again with a better guess.
 
 More than k + ℓ samples on the margin are no guess at all: f has only so many degrees of freedom.
-One round costs two products with X̂ and a Cholesky factor as large as F, O(nk + k³).  The
-equations are those of the proximal point method, with ε on the diagonal, and ε's influence is
-removed by repeating them: so samples that coincide do no harm.
+One round costs a product with X̂ and a Cholesky factor as large as F, O(nk + k³), if the inner
+products are at hand (`kernelbook.solvers.near_margin`).  The equations are those of the proximal
+point method, with ε on the diagonal, and ε's influence is removed by repeating them: so samples
+that coincide do no harm.
 
 References
 ----------
@@ -29,7 +30,10 @@ method*, SIAM J. Optim. 13.
 """
 
 import numpy as np
-from scipy.linalg import lapack
+
+from kernelbook._jit import jit
+from kernelbook.solvers.face_small import factorize, solve
+from kernelbook.solvers.near_margin import add, decisions, dot, face_matrix, near_margin
 
 __all__ = ["by_sides"]
 
@@ -41,7 +45,7 @@ REPEATS = 4
 """How often the equations are repeated to remove ε."""
 
 
-def by_sides(X, P, y, u, lam, alpha):
+def by_sides(X, P, y, u, lam, alpha, near=None):
     """The solution of the hinge problem near a guess, or None.
 
     Parameters
@@ -54,6 +58,8 @@ def by_sides(X, P, y, u, lam, alpha):
     lam, alpha : arrays
         The guess; the sides are those of α.  Where the samples on the margin do not determine λ,
         it stays as near to `lam` as it can.
+    near : Near, optional
+        Inner products of X's rows that are known; it may gain members.
 
     Returns
     -------
@@ -61,54 +67,128 @@ def by_sides(X, P, y, u, lam, alpha):
         All conditions of optimality hold up to rounding, except that Pᵀβ = 0 may fail where
         the samples on the margin cannot repair it: it is for the caller to judge.
     """
-    k, alpha = X.shape[1], alpha.copy()
-    sides, movers = _sides(alpha, u), None
-    for _ in range(ROUNDS):
-        F = np.flatnonzero(sides == 0)
-        if F.size > k + P.shape[1]:
-            return None
-        found = _equations(X, P, y, F, lam, y * alpha)
-        if found is None:
-            return None
-        w, lam, alpha[F] = found
-        wrong = sides * (1.0 - y * (X @ w + P @ lam)) < 0
-        after = np.where(sides == 0, _sides(alpha, u), np.where(wrong, 0, sides))
-        moved = int(np.count_nonzero(after != sides))
-        if moved == 0:
-            return w, lam, alpha
-        if moved > (0.5 * F.size + 5 if movers is None else movers):
-            return None
-        # Who leaves the margin takes the α of his bound; who comes to it brings that along.
-        alpha = np.where(after == 0, alpha, np.where(after > 0, u, 0.0))
-        sides, movers = after, moved
-    return None
-
-
-def _sides(alpha, u):
-    """−1 beyond the margin, 0 on it, 1 short of it."""
-    return (alpha >= u).astype(np.int8) - (alpha <= 0.0).astype(np.int8)
-
-
-def _equations(X, P, y, F, lam, beta):
-    """w, λ and α_F for the samples F on the margin; None where rounding makes them insoluble."""
-    w, excess = X.T @ beta, P.T @ beta
-    if F.size == 0:
-        return w, lam, beta[F]
-    X, P, y, beta = X[F], P[F], y[F], beta[F]
-    K = X @ X.T
-    K[np.diag_indices_from(K)] += DAMPING * K.diagonal().max()
-    L, failed = lapack.dpotrf(K.T, lower=1, overwrite_a=1)  # Kᵀ is in the order of Fortran
-    if failed:
+    near = near_margin(X, P.shape[1]) if near is None else near
+    lam, alpha, w = lam.copy(), alpha.copy(), np.zeros(X.shape[1])
+    if not _search(near, np.ascontiguousarray(P), y, u, w, lam, alpha):
         return None
-    # One column more than asked for: LAPACK refuses none, and there may be no feature.
-    solved = lapack.dpotrs(L, np.column_stack([P, y]), lower=1)[0][:, :-1]
-    inverse = np.linalg.pinv(P.T @ solved, rcond=1e-13, hermitian=True)
+    return X.T @ (y * alpha), lam, alpha
+
+
+@jit(fast=True)
+def _search(near, P, y, u, w, lam, alpha):
+    """Move w, λ and α to the solution; False where that leads away."""
+    X, n, k, l = near.rows, y.size, w.size, lam.size
+    side, after, f = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
+    free, movers = 0, -1
+    for i in range(n):
+        side[i] = _side(alpha[i], u[i])
+        free += side[i] == 0
+    if free > k + l:
+        return False
+    face, excess = np.empty(n, np.int64), np.zeros(l)  # Pᵀβ
+    for i in range(n):
+        if alpha[i] != 0.0:
+            add(y[i] * alpha[i], X[i], w)
+            add(y[i] * alpha[i], P[i], excess)
+    for _ in range(ROUNDS):
+        m = 0
+        for i in range(n):
+            if side[i] == 0:
+                face[m] = i
+                m += 1
+        if m > k + l:
+            return False
+        if m > 0 and not _equations(near, P, y, face[:m], w, lam, alpha, excess):
+            return False
+        decisions(X, w, P, lam, f)
+        moved = 0
+        for i in range(n):
+            after[i] = side[i]
+            if side[i] == 0:
+                after[i] = _side(alpha[i], u[i])
+            elif side[i] * (1.0 - y[i] * f[i]) < 0.0:
+                after[i] = 0
+            moved += after[i] != side[i]
+        if moved == 0:
+            return True
+        if moved > (0.5 * m + 5 if movers < 0 else movers):
+            return False
+        # Who leaves the margin takes the α of his bound; who comes to it brings that along.
+        for i in range(n):
+            if after[i] != side[i] and after[i] != 0:
+                change = (u[i] if after[i] > 0 else 0.0) - alpha[i]
+                alpha[i] = u[i] if after[i] > 0 else 0.0
+                add(y[i] * change, X[i], w)
+                add(y[i] * change, P[i], excess)
+            side[i] = after[i]
+        movers = moved
+    return False
+
+
+@jit
+def _side(alpha, u):
+    """−1 beyond the margin, 0 on it, 1 short of it."""
+    return (1 if alpha >= u else 0) - (1 if alpha <= 0.0 else 0)
+
+
+@jit(fast=True)
+def _equations(near, P, y, F, w, lam, alpha, excess):
+    """Solve for λ and α_F, w = X̂ᵀβ and Pᵀβ follow; False where rounding makes that impossible."""
+    X, m, l = near.rows, F.size, lam.size
+    H, step, W = np.empty((m, m)), np.empty(m), np.empty((l, m))
+    if not face_matrix(near, F, H):
+        return False
+    largest = 0.0
+    for a in range(m):
+        largest = max(largest, H[a, a])
+    for a in range(m):
+        H[a, a] += DAMPING * largest
+        for p in range(l):
+            W[p, a] = P[F[a], p]
+    if not factorize(H):
+        return False
+    B, S = W.copy(), np.empty((l, l))
+    for p in range(l):
+        solve(H, W[p])
+    for p in range(l):
+        for o in range(l):
+            S[p, o] = dot(B[p], W[o])
+    if not np.isfinite(S).all():
+        return False
+    S = _pseudo_inverse(S)
+    wanted = np.empty(l)
     for _ in range(REPEATS):
-        step = lapack.dpotrs(L, y - X @ w - P @ lam, lower=1)[0]
-        change = inverse @ (P.T @ step + excess)
-        step -= solved @ change
-        beta, lam = beta + step, lam + change
-        w, excess = w + X.T @ step, excess + P.T @ step
-        if np.abs(step).max() <= 1e-14 * np.abs(beta).max():
+        for a in range(m):
+            i = F[a]
+            step[a] = y[i] - dot(X[i], w) - dot(P[i], lam)
+        solve(H, step)
+        for p in range(l):
+            wanted[p] = dot(B[p], step) + excess[p]
+        for p in range(l):
+            change = dot(S[p], wanted)
+            lam[p] += change
+            add(-change, W[p], step)
+        longest, largest = 0.0, 0.0
+        for a in range(m):
+            i = F[a]
+            alpha[i] += y[i] * step[a]
+            add(step[a], X[i], w)
+            add(step[a], P[i], excess)
+            longest, largest = max(longest, abs(step[a])), max(largest, abs(alpha[i]))
+        if longest <= 1e-14 * largest:
             break
-    return w, lam, y * beta
+    return True
+
+
+@jit
+def _pseudo_inverse(S):
+    """S⁺ of a positive semidefinite S; what is below 10⁻¹³ of the largest eigenvalue is zero."""
+    inverse = np.zeros_like(S)
+    if len(S) == 1:
+        inverse[0, 0] = 1.0 / S[0, 0] if S[0, 0] > 0.0 else 0.0
+    elif len(S) > 1:
+        size, V = np.linalg.eigh(S)
+        for k in range(len(S)):
+            if size[k] > 1e-13 * size[-1]:
+                inverse += np.outer(V[:, k], V[:, k]) / size[k]
+    return inverse

@@ -141,3 +141,83 @@ def gaussian_product_by_quadrature(z, s, z2, s2, n=400):
 
     cell = np.prod([axis[1] - axis[0] for axis in axes])
     return float(np.sum(f(z, s) * f(z2, s2)) * cell)
+
+
+def clipped_minimum(X, P, y, a, s, u, tau, start):
+    """(w, λ) that minimize ½‖w‖² + τ/2‖λ − start‖² + Σ loss, α = clip(a + s(1 − yf), 0, u).
+
+    A fixed point: the sides of all samples are guessed, the smooth problem for them is solved, and
+    a step that does not make the gradient smaller is halved.
+    """
+    k = X.shape[1]
+    A, weight = np.hstack([X, P]), np.append(np.ones(k), np.full(P.shape[1], tau))
+    centre = np.append(np.zeros(k), start)
+
+    def value_and_gradient(z):
+        t = a + s * (1 - y * (A @ z))
+        alpha = np.clip(t, 0.0, u)
+        value = 0.5 * weight @ (z - centre) ** 2
+        value += np.sum(alpha * (2 * t - alpha)) / (2 * s)
+        return value, weight * (z - centre) - A.T @ (y * alpha), (t > 0) & (t < u)
+
+    z = centre.copy()
+    for _ in range(500):
+        value, g, inside = value_and_gradient(z)
+        if np.abs(g).max() < 1e-11 * (1 + np.abs(weight * z).max()):
+            break
+        F = A[inside]
+        d = np.linalg.solve(np.diag(weight) + s * F.T @ F, -g)
+        h = 1.0
+        while h > 1e-12 and value_and_gradient(z + h * d)[0] > value + 1e-4 * h * (g @ d):
+            h /= 2
+        z = z + h * d
+    return z[:k], z[k:]
+
+
+def by_sides(X, P, y, u, alpha, rounds):
+    """(w, λ, α) after some rounds of the primal-dual active set method; None where it runs away."""
+    side, movers = np.where(alpha >= u, 1, np.where(alpha <= 0, -1, 0)), None
+    l = P.shape[1]
+    for _ in range(rounds):
+        F = side == 0
+        alpha = np.where(F, alpha, np.where(side > 0, u, 0.0))
+        beta = y * alpha
+        rest, n = X[~F].T @ beta[~F], int(F.sum())
+        system = np.block([[X[F] @ X[F].T, P[F]], [P[F].T, np.zeros((l, l))]])
+        right = np.append(y[F] - X[F] @ rest, -P[~F].T @ beta[~F])
+        solved = np.linalg.lstsq(system, right, rcond=1e-13)[0]
+        beta[F], lam = solved[:n], solved[n:]
+        alpha, w = y * beta, X.T @ beta
+        wrong = side * (1 - y * (X @ w + P @ lam)) < 0
+        here = np.where(alpha >= u, 1, np.where(alpha <= 0, -1, 0))
+        after = np.where(F, here, np.where(wrong, 0, side))
+        moved = int(np.sum(after != side))
+        if moved == 0:
+            return w, lam, alpha
+        if moved > (0.5 * n + 5 if movers is None else movers):
+            return None
+        side, movers = after, moved
+    return None
+
+
+def without_noise(beta, u):
+    size = np.abs(beta)
+    noise = size <= np.minimum(1e-13 * size.max(initial=0.0), 0.5 * u)
+    return np.where(noise, 0.0, beta)
+
+
+def snapped(beta, f, y, u, delta, squared):
+    slack = y * (f + delta * beta) - 1.0
+    top = (slack < -1e-9) & (not squared)
+    return np.where(slack > 1e-9, 0.0, np.where(top, y * u, beta))
+
+
+def sides_of(beta, y, u, squared):
+    alpha = y * beta
+    at_zero = alpha <= np.minimum(1e-11 * alpha.max(initial=0.0), 0.5 * u)
+    return at_zero, ~at_zero & (not squared) & (u - alpha <= 1e-11 * u)
+
+
+def breach(beta, v, lo, hi):
+    up = max([0.0, *v[beta < hi]])
+    return up + max([0.0, *-v[beta > lo]])
