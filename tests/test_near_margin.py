@@ -12,6 +12,7 @@ from kernelbook.solvers.newton import PiecewiseLoss, finite_newton
 from kernelbook.solvers.newton_near import newton_near, zero_near
 from kernelbook.solvers.primal_problem import PrimalProblem
 from kernelbook.solvers.sides import by_sides
+from kernelbook.solvers.svm_certificate import violation
 from tests.naive import primal as naive
 
 
@@ -173,13 +174,14 @@ def test_passes_over_the_samples_are_their_formulas(seed, squared):
     expected = naive.snapped(beta, f, y, u, delta, squared)
     assert np.array_equal(moved, expected)
     assert changed == (not np.array_equal(expected, beta))
-    ours, theirs = terms.sides_of(beta, y, u, squared), naive.sides_of(beta, y, u, squared)
-    assert np.array_equal(ours, theirs)
+    problem = PrimalProblem(np.zeros((m, 1)), np.ones((m, 1)), y, u, squared)
+    ours = problem._bounds(beta / problem.unit)
+    assert np.array_equal(ours, naive.bounds(beta, y, u, squared))
     short = [z for z in y * f if 1 - 1e-9 < z < 1]
     assert terms.nearly_one(y, f) == min([1.0, *short])
     loss = naive.objective(np.zeros((m, 0)), f[:, None], y, u, np.zeros(0), np.ones(1), squared)
     assert terms.hinge(f, y, u, squared) == pytest.approx(loss, rel=1e-13)
-    assert terms.breach(beta, y - f, lo, hi) == naive.breach(beta, y - f, lo, hi)
+    assert violation(beta, y - f, lo, hi) == naive.violation(beta, y - f, lo, hi)
     Q = np.zeros((m, 0))
     quiet = terms.is_quiet(beta, f, y, u, delta, squared, Q, lo, hi)
     clean = np.array_equal(naive.without_noise(beta, u), beta)
@@ -192,7 +194,7 @@ def test_passes_over_the_samples_are_their_formulas(seed, squared):
 def test_what_is_no_number_is_none_in_a_proof():
     bad, one = np.array([1.0, np.nan, 2.0]), np.ones(3)
     assert np.isnan(terms.hinge(bad, one, one, False))
-    assert np.isnan(terms.breach(0.5 * one, bad, 0 * one, one))
+    assert np.isnan(violation(0.5 * one, bad, 0 * one, one))
 
 
 @pytest.mark.parametrize("size", [1e-9, 1e-3, 1.0, 1e3])

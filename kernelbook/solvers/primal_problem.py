@@ -33,17 +33,10 @@ from scipy import linalg, sparse
 
 from kernelbook.certificates import Certificate
 from kernelbook.features import feature_range
-from kernelbook.solvers.primal_terms import (
-    breach,
-    hinge,
-    is_quiet,
-    nearly_one,
-    sides_of,
-    snapped,
-    without_noise,
-)
+from kernelbook.solvers.primal_terms import hinge, is_quiet, nearly_one, snapped, without_noise
 from kernelbook.solvers.rows import row_squares
-from kernelbook.solvers.svm_certificate import constraint_residual, repair
+from kernelbook.solvers.svm_certificate import constraint_residual, repair, violation
+from kernelbook.solvers.svm_dual import bounds_reached
 from kernelbook.solvers.svm_multipliers import choose_multipliers, separate
 
 __all__ = ["STIFF", "PrimalProblem", "PrimalSolution"]
@@ -193,8 +186,7 @@ class PrimalProblem:
         problem = self.y, self.u, self.delta, self.squared, self.Q, self.lo, self.hi
         if not is_quiet(beta, f, *problem):
             return False
-        at_zero, at_top = sides_of(beta, self.y, self.u, self.squared)
-        return self._determined(self.P[~(at_zero | at_top)])
+        return self._determined(self.P[~np.logical_or(*self._bounds(beta))])
 
     def _settle(self, w, lam, beta, h):
         beta = self.dual_point(w, beta)
@@ -224,7 +216,7 @@ class PrimalProblem:
     def _in_units(self, w, coef, beta, h, n_iter):
         f, v = h + self.features @ coef, self.sums(beta)
         # Two conditions, both in units of f: every margin fits its α, and w = X̂ᵀβ.
-        margins = breach(beta, self.y - f - self.delta * beta, self.lo, self.hi)
+        margins = violation(beta, self.y - f - self.delta * beta, self.lo, self.hi)
         same = np.array_equal(v, w)
         apart = 0.0 if same else float(np.abs(h - self.values(v)).max(initial=0.0))
         certificate = Certificate(
@@ -249,7 +241,7 @@ class PrimalProblem:
 
     def _choose(self, h, beta, lam):
         """λ by the rule, where the samples that hold it do not determine it."""
-        at_zero, at_top = sides_of(beta, self.y, self.u, self.squared)
+        at_zero, at_top = self._bounds(beta)
         if self._determined(self.P[~(at_zero | at_top)]):
             return lam
         root = np.sqrt(self.y.size)
@@ -261,6 +253,11 @@ class PrimalProblem:
             return lam
         before, after = (self._loss(h + self.P @ v) for v in (lam, chosen))
         return chosen if after <= before + 1e-9 * (before + 1e-6 * self.u.sum()) else lam
+
+    def _bounds(self, beta):
+        """Which α_i are 0 and which are u_i, up to rounding; the squared hinge has no upper one."""
+        at_zero, at_top = bounds_reached(self.y * beta, self.u)
+        return at_zero, at_top & (not self.squared)
 
     def _determined(self, held):
         """Whether these rows of the features leave no freedom to λ."""

@@ -5,20 +5,10 @@ u, margins y f.  A path of classifiers asks for hundreds of proofs, and vectors 
 entries are so short that NumPy takes longer to be asked than to answer.
 """
 
-import numpy as np
-
 from kernelbook._jit import jit
-from kernelbook.solvers.svm_certificate import _settled
+from kernelbook.solvers.svm_certificate import settled
 
-__all__ = [
-    "breach",
-    "hinge",
-    "is_quiet",
-    "nearly_one",
-    "sides_of",
-    "snapped",
-    "without_noise",
-]
+__all__ = ["hinge", "is_quiet", "nearly_one", "snapped", "without_noise"]
 
 
 @jit(brief=True)
@@ -48,20 +38,6 @@ def snapped(beta, f, y, u, delta, squared):
 
 
 @jit(brief=True)
-def sides_of(beta, y, u, squared):
-    """(α = 0, α = u) up to rounding, as masks."""
-    n, largest = beta.size, 0.0
-    at_zero, at_top = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
-    for i in range(n):
-        largest = max(largest, y[i] * beta[i])
-    for i in range(n):
-        alpha = y[i] * beta[i]
-        at_zero[i] = alpha <= min(1e-11 * largest, 0.5 * u[i])
-        at_top[i] = not at_zero[i] and not squared and u[i] - alpha <= 1e-11 * u[i]
-    return at_zero, at_top
-
-
-@jit(brief=True)
 def nearly_one(y, f):
     """The least margin of those that rounding may have left below one, within 10⁻⁹; or one."""
     least = 1.0
@@ -85,20 +61,6 @@ def hinge(f, y, u, squared):
 
 
 @jit(brief=True)
-def breach(beta, v, lo, hi):
-    """max(0, v over β < hi) + max(0, −v over β > lo); NaN where there is one."""
-    up, down = 0.0, 0.0
-    for i in range(beta.size):
-        if beta[i] < hi[i] and not v[i] <= up:
-            up = v[i]
-        if beta[i] > lo[i] and not -v[i] <= down:
-            down = -v[i]
-        if v[i] != v[i]:
-            return v[i]
-    return up + down
-
-
-@jit(brief=True)
 def is_quiet(beta, f, y, u, delta, squared, Q, lo, hi):
     """Whether β is feasible as it is, and `without_noise` and `snapped` would leave it so."""
     largest = 0.0
@@ -111,4 +73,4 @@ def is_quiet(beta, f, y, u, delta, squared, Q, lo, hi):
         at_zero, at_top = slack > 1e-9, slack < -1e-9 and not squared
         if noise or (at_zero and b != 0.0) or (at_top and b != y[i] * u[i]):
             return False
-    return _settled(Q, beta, lo, hi)
+    return settled(Q, beta, lo, hi)

@@ -45,11 +45,18 @@ COARSE_GAP = 0.1
 """The relative gap that no solution may exceed, whatever the tolerance."""
 
 
+@jit(brief=True)
 def violation(beta, v, lo, hi):
-    """max(0, v over β < hi) + max(0, −v over β > lo): zero iff (β, λ) is optimal."""
-    up = np.max(v, initial=0.0, where=beta < hi)
-    down = np.max(-v, initial=0.0, where=beta > lo)
-    return float(up + down)
+    """max(0, v over β < hi) + max(0, −v over β > lo): zero iff (β, λ) is optimal; NaN for a NaN."""
+    up, down = 0.0, 0.0
+    for i in range(beta.size):
+        if v[i] != v[i]:
+            return v[i]
+        if beta[i] < hi[i]:
+            up = max(up, v[i])
+        if beta[i] > lo[i]:
+            down = max(down, -v[i])
+    return up + down
 
 
 def constraint_residual(P, beta):

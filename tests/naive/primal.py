@@ -212,12 +212,12 @@ def snapped(beta, f, y, u, delta, squared):
     return np.where(slack > 1e-9, 0.0, np.where(top, y * u, beta))
 
 
-def sides_of(beta, y, u, squared):
+def bounds(beta, y, u, squared):
     alpha = y * beta
     at_zero = alpha <= np.minimum(1e-11 * alpha.max(initial=0.0), 0.5 * u)
     return at_zero, ~at_zero & (not squared) & (u - alpha <= 1e-11 * u)
 
 
-def breach(beta, v, lo, hi):
+def violation(beta, v, lo, hi):
     up = max([0.0, *v[beta < hi]])
     return up + max([0.0, *-v[beta > lo]])
