@@ -4,9 +4,9 @@ Whoever looks for the sides of a hinge problem needs X̂_F X̂_Fᵀ for the samp
 near it; then for an F that is a little different; then with one column more.  Few samples are ever
 near the margin.  So their inner products are kept, in `Near`.  A sample joins when it is first in
 F, at the price of its products with those that are there; if there is no room left, everyone else
-leaves.  When the basis has grown by a function
-every number grows by one product x_i x_j, for the samples that the last step had use for; the
-others are forgotten.  Nothing is ever subtracted again, so no rounding errors gather.
+leaves.  When the basis has grown by a function every number grows by one product x_i x_j, for the
+samples that the last step had use for; the others are forgotten.  Nothing is ever subtracted again,
+so no rounding errors gather.
 
 The first columns of X̂ must stay what they are; whoever changes them starts with nobody.
 """
