@@ -11,13 +11,13 @@ coordinates at once, and with two passes instead of three:
   the largest value of each row, a maximum of numbers without their indices, which stays in
   registers (`_jit.larger`); who it was is asked of the winning row alone.  Equal values go to the
   smallest index, as in the plain loop.
-- *Fusion.*  The gradient is updated in the same pass that looks for the next i, and this leaves
-  v + down behind in single precision, for the pass that looks for j.
-- *Measured from the top.*  What is compared in single precision is v minus the largest v of the
-  step before.  So numbers near the top, among which the choice is, keep their digits however
-  large the bias is.
-- *Half the memory.*  K and the masks are single precision, which is enough to choose a pair by;
-  v and β are double.  A K of 5,000² single numbers takes 100 MB: reading its rows is what is left.
+- *Fusion.*  The gradient is updated in the same pass that looks for the next i.
+- *Half the memory.*  K, the masks and, within `smo_lanes`, v are single precision, which is enough
+  to choose a pair by; β is double.  A step goes over nine vectors with little to compute on the
+  way, so that bytes are what it costs.  A K of 5,000² single numbers takes 100 MB.
+- *Measured from the middle.*  A number is rounded relative to its size, and the choice is among
+  those near the top and the bottom.  Where a large bias has carried both of them far from zero, v
+  is counted from their middle, so that they keep their digits.
 
 - *Rows on demand.*  A problem with few support vectors needs few rows of K.  A row of a Gaussian
   is computed when a step first asks for it, from K_ij = 2^(−‖z_i − z_j‖²), with a_i·a_j added, the
@@ -61,6 +61,8 @@ LANES = 128
 FAR = 1e30
 FAR_AWAY = 1e4
 """A place where nobody is: 2^(−‖z − z'‖²) is zero there."""
+CLOSE = 4.0
+"""v this near to zero, a few margins, has all the digits that it needs in single precision."""
 FLAT = 1e-7
 """Curvature below this fraction of K's diagonal is rounding of single precision."""
 
@@ -131,43 +133,55 @@ def masks(beta, lo, hi):
 
 
 @jit  # not fast: `_first` has to find the very same numbers
-def _update_and_select(row_i, row_j, t, v, shift, up, down, high, low, lowest):
-    """v −= t(K_i − K_j), low = v − shift + down; by rows, the largest v − shift + up, least low."""
+def _update_and_select(row_i, row_j, t, v, up, down, high, low):
+    """v −= t(K_i − K_j); by rows, the largest v + up and the least v + down."""
     for b in range(v.shape[0]):
-        a, c, x, u, d, w = row_i[b], row_j[b], v[b], up[b], down[b], low[b]
+        a, c, x, u, d = row_i[b], row_j[b], v[b], up[b], down[b]
         top, bottom = np.float32(-FAR), np.float32(FAR)
         for k in range(LANES):
-            new = x[k] - t * (np.float64(a[k]) - np.float64(c[k]))
-            x[k] = new
-            single = np.float32(new - shift)
-            top = larger(single + u[k], top)
-            w[k] = single + d[k]
-            bottom = smaller(w[k], bottom)
-        high[b], lowest[b] = top, bottom
+            x[k] -= t * (a[k] - c[k])
+            top = larger(x[k] + u[k], top)
+            bottom = smaller(x[k] + d[k], bottom)
+        high[b], low[b] = top, bottom
+
+
+@jit
+def _first(value, x, mask):
+    """The first place where x + mask, which stand in one row, has this value."""
+    for k in range(LANES):
+        if x[k] + mask[k] == value:
+            return k
+    return 0  # a NaN
+
+
+@jit(inline="always")
+def _gain(top, x, mask, diag_i, diag_j, K_ij, flat):
+    """What a step with a partner gains, (v_i − v_j)²/η, and nothing with who may not go down."""
+    fall = larger(top - (x + mask), np.float32(0.0))
+    eta = larger(diag_i + diag_j - np.float32(2.0) * K_ij, flat)
+    return fall * fall / eta
 
 
 @jit(fast=True)
-def _gains(row, low, diag, top, diag_i, flat, gain, best):
-    """What a step with each partner j that may go down gains, (v_i − v_j)²/η; the best by rows."""
-    nothing, two = np.float32(0.0), np.float32(2.0)
-    for b in range(low.shape[0]):
-        r, x, q, to = row[b], low[b], diag[b], gain[b]
-        most = nothing
+def _best_gains(row, v, down, diag, top, diag_i, flat, best):
+    """By rows, the most that a step gains."""
+    for b in range(v.shape[0]):
+        r, x, d, q = row[b], v[b], down[b], diag[b]
+        most = np.float32(0.0)
         for k in range(LANES):
-            fall = larger(top - x[k], nothing)
-            eta = larger(diag_i + q[k] - two * r[k], flat)
-            to[k] = fall * fall / eta
-            most = larger(to[k], most)
+            most = larger(_gain(top, x[k], d[k], diag_i, q[k], r[k], flat), most)
         best[b] = most
 
 
 @jit
-def _first(value, x, shift, mask):
-    """The first place where x − shift + mask, which stand in one row, has this value."""
+def _first_best(row, v, down, diag, top, diag_i, flat):
+    """The first place in one row where a step gains most; it need not be found by its value."""
+    most, place = np.float32(0.0), 0
     for k in range(LANES):
-        if np.float32(x[k] - shift) + mask[k] == value:
-            return k
-    return 0  # a NaN
+        gain = _gain(top, v[k], down[k], diag_i, diag[k], row[k], flat)
+        if gain > most:
+            most, place = gain, k
+    return place
 
 
 @jit
@@ -231,6 +245,18 @@ def know(G, rows):
 
 
 @jit
+def _middle(v, up, down):
+    """Half way between the largest v that may grow and the least that may shrink; 0 near zero."""
+    top, bottom = -FAR, FAR
+    for b in range(v.shape[0]):
+        for k in range(LANES):
+            top, bottom = max(top, v[b, k] + up[b, k]), min(bottom, v[b, k] + down[b, k])
+    middle = 0.5 * (top + bottom)
+    # Mostly callers have subtracted a bias already: then nothing is rounded that need not be.
+    return middle if abs(middle) > CLOSE else 0.0
+
+
+@jit
 def smo_lanes(G, lo, hi, beta, v, up, down, eps, max_steps):
     """Move pairs β_i += t, β_j −= t, in place, until the violation is ≤ eps.
 
@@ -245,40 +271,49 @@ def smo_lanes(G, lo, hi, beta, v, up, down, eps, max_steps):
     (steps, violation, spent) : spent is whether a row was missing and the budget spent
     """
     K, diag, slot, work = G.K, G.diag, G.slot, np.empty(LANES, np.float32)
-    low, gain = np.empty(diag.shape, np.float32), np.empty(diag.shape, np.float32)
-    high, lowest, best = np.empty((3, len(diag)), np.float32)
-    none = np.zeros(LANES, np.float32)
+    x, middle = np.empty(v.shape, np.float32), _middle(v, up, down)
+    for b in range(v.shape[0]):
+        for k in range(LANES):
+            x[b, k] = v[b, k] - middle
+    high, low, best = np.empty((3, len(diag)), np.float32)
     flat = np.float32(FLAT * np.max(diag))
     can, far = np.float32(0.0), np.float32(FAR)
-    shift, steps = 0.0, 0  # callers start with a bias that puts the top near zero
-    _update_and_select(up, up, 0.0, v, shift, up, down, high, low, lowest)
+    steps, spent = 0, False
+    _update_and_select(up, up, np.float32(0.0), x, up, down, high, low)
     while True:
         bi = np.argmax(high)
-        ki = _first(high[bi], v[bi], shift, up[bi])
-        i, top, bottom = bi * LANES + ki, v[bi, ki], np.float64(lowest.min()) + shift
-        if not top - bottom > eps or steps >= max_steps:
-            return steps, max(top - bottom, 0.0), False
+        ki = _first(high[bi], x[bi], up[bi])
+        i, top = bi * LANES + ki, x[bi, ki]
+        violation = np.float64(top) - np.float64(low.min())
+        if not violation > eps or steps >= max_steps:
+            break
         if slot[i] < 0:
-            if G.count[1] <= 0:
-                return steps, top - bottom, True
+            spent = G.count[1] <= 0
+            if spent:
+                break
             _compute_row(G, i, work)
         row = K[slot[i]]
-        _gains(row, low, diag, np.float32(top - shift), diag[bi, ki], flat, gain, best)
+        _best_gains(row, x, down, diag, top, diag[bi, ki], flat, best)
         bj = np.argmax(best)
-        kj = _first(best[bj], gain[bj], 0.0, none)
+        kj = _first_best(row[bj], x[bj], down[bj], diag[bj], top, diag[bi, ki], flat)
         j = bj * LANES + kj
         if slot[j] < 0:
-            if G.count[1] <= 0:
-                return steps, top - bottom, True
+            spent = G.count[1] <= 0
+            if spent:
+                break
             _compute_row(G, j, work)
         eta = max(diag[bi, ki] + diag[bj, kj] - np.float32(2.0) * row[bj, kj], flat)
-        t = move_pair(lo, hi, beta, i, j, (top - v[bj, kj]) / eta)
+        t = move_pair(lo, hi, beta, i, j, np.float64(top - x[bj, kj]) / eta)
         up[bi, ki] = can if beta[i] < hi[i] else -far
         down[bi, ki] = can if beta[i] > lo[i] else far
         up[bj, kj] = can if beta[j] < hi[j] else -far
         down[bj, kj] = can if beta[j] > lo[j] else far
-        shift, steps = top, steps + 1
-        _update_and_select(row, K[slot[j]], t, v, shift, up, down, high, low, lowest)
+        steps += 1
+        _update_and_select(row, K[slot[j]], np.float32(t), x, up, down, high, low)
+    for b in range(v.shape[0]):
+        for k in range(LANES):
+            v[b, k] = middle + x[b, k]
+    return steps, max(violation, 0.0), spent
 
 
 # ------------------------------------------------------------------- from all to some, and back
