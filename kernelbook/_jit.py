@@ -23,6 +23,7 @@ for the maximum of an array, which a compiler may only take eight by eight if th
 of comparisons does not matter.  With a NaN in the array they give any of its numbers.
 """
 
+import ctypes
 import hashlib
 import os
 import shutil
@@ -31,7 +32,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import ContextDecorator, contextmanager
+from contextlib import ContextDecorator, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -240,11 +241,46 @@ def _controller() -> ThreadpoolController:
 serial_blas = _SerialBLAS()
 
 
-@cache
-def _pool() -> ThreadPoolExecutor:
-    """Threads that wait for work: to start one takes longer than many a task."""
-    return ThreadPoolExecutor(max_workers=os.cpu_count() or 1, thread_name_prefix="kernelbook")
+class _Pool(ThreadPoolExecutor):
+    """Threads that wait for work, as to start one takes longer than many a task, on other cores.
 
+    A thread that is woken up may be put on the core of whoever wakes it, although another one is
+    idle: virtual machines do not always tell which cores share a cache, and then Linux does not
+    look for an idle one.  The two take turns there, four milliseconds each, until that is noticed,
+    and many a task takes no longer.  So before threads are woken, they are told to stay away from
+    the core that the caller runs on.
+    """
+
+    def __init__(self):
+        self._ids, self._told = [], None
+        super().__init__(os.cpu_count() or 1, "kernelbook", self._begin)
+
+    def _begin(self):
+        self._ids.append(threading.get_native_id())
+
+    def submit_away(self, task, count):
+        """Have `count` threads call `task`, on cores that this thread may use but does not."""
+        if _current_core is not None and threading.get_native_id() not in self._ids:
+            others = frozenset(os.sched_getaffinity(0) - {_current_core()})
+            told = others, len(self._ids)
+            if others and told != self._told:
+                with suppress(OSError):  # cores may go while we speak of them
+                    for thread in self._ids:
+                        os.sched_setaffinity(thread, others)
+                self._told = told
+        return [self.submit(task) for _ in range(count)]
+
+
+def _find_current_core():
+    """The C library's `sched_getcpu`, where there is one and threads can be told where to run."""
+    if not hasattr(os, "sched_setaffinity"):
+        return None
+    return getattr(ctypes.CDLL(None), "sched_getcpu", None)
+
+
+_current_core = _find_current_core()
+
+_pool = cache(_Pool)
 
 if hasattr(os, "register_at_fork"):  # a child has none of its parent's threads
     os.register_at_fork(after_in_child=_pool.cache_clear)
@@ -277,7 +313,7 @@ def parallel_for(task: Callable[[int], None], count: int | Iterable[int]) -> Non
         work()
         return
     with serial_blas:
-        helpers = [_pool().submit(work) for _ in range(min(n_threads(), len(todo)) - 1)]
+        helpers = _pool().submit_away(work, min(n_threads(), len(todo)) - 1)
         try:
             work()
         finally:

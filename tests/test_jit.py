@@ -189,6 +189,30 @@ def test_threads_that_nest_and_fork_do_not_abort(tmp_path):
     assert done.stdout.strip() == "done", done.stderr
 
 
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads cannot be told here")
+def test_helpers_stay_away_from_the_core_of_their_caller(monkeypatch):
+    """Else both may share one core while another is idle, see `_jit._Pool`."""
+    cores = os.sched_getaffinity(0)
+    if len(cores) < 2:
+        pytest.skip("there is one core only")
+    pool, masks = _jit._Pool(), []
+    monkeypatch.setattr(_jit, "_current_core", lambda: here)
+
+    def task(depth=0):
+        masks.append(os.sched_getaffinity(0))
+        if depth == 0:  # a helper that calls for help changes nothing
+            [helper.result() for helper in pool.submit_away(lambda: task(1), 1)]
+
+    for here in (min(cores), max(cores)):
+        [helper.result() for helper in pool.submit_away(task, 1)]  # starts threads
+        [helper.result() for helper in pool.submit_away(task, 1)]
+        assert masks[-2:] == [cores - {here}] * 2
+    assert os.sched_getaffinity(0) == cores  # the caller goes where it likes
+    monkeypatch.setattr(_jit, "_current_core", None)
+    assert [helper.result() for helper in pool.submit_away(lambda: 7, 1)] == [7]
+    pool.shutdown()
+
+
 def test_parallel_for_raises_what_a_task_raised():
     def task(i):
         if i == 3:

@@ -19,19 +19,25 @@ from kernelbook.features import feature_range
 from kernelbook.solvers import face, face_small, svm_dual
 from kernelbook.solvers.part import part, row_of, times
 from kernelbook.solvers.smo import move_pair
-from kernelbook.solvers.svm_certificate import _residual, _terms, repair, settled, violation
+from kernelbook.solvers.svm_certificate import (
+    certify,
+    repair,
+    residual,
+    settled,
+    terms,
+    violation,
+)
 from kernelbook.solvers.svm_dual import bounds_reached, solve_svm
 from kernelbook.solvers.svm_multipliers import choose_multipliers
-from kernelbook.solvers.svm_problem import prepare
-from kernelbook.solvers.svm_small import (
+from kernelbook.solvers.svm_pair import (
     START,
-    _by_pairs,
-    _extremes,
-    _in_the_box,
-    _one_number,
-    _span,
-    solve_small,
+    by_pairs,
+    extremes,
+    one_number,
+    solve_with_constant,
 )
+from kernelbook.solvers.svm_problem import prepare
+from kernelbook.solvers.svm_small import _in_the_box, _span, solve_small
 
 
 def box(y, C):
@@ -142,7 +148,7 @@ def test_newton_leaves_a_large_face_to_others(monkeypatch):
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("l", [1, 3])
-def test_descent_by_pairs_comes_down_to_its_start(l):
+def test_descentby_pairs_comes_down_to_its_start(l):
     """Against the naive twin where there is one feature, against the definition where not."""
     K, P, y, C = problem(60, l, 2, C=2.0)
     Q, T, has_constant = _span(P)
@@ -151,7 +157,7 @@ def test_descent_by_pairs_comes_down_to_its_start(l):
     rows = rows_of(60)
     _, some = part_of(K, rows)
     rho = 0.0 if l == 1 else 60 / (l - 1)
-    beta, nu, steps, reached = _by_pairs(some, Q, rho, y, lo, hi)
+    beta, nu, steps, reached = by_pairs(some, Q, rho, y, lo, hi)
     assert reached
     assert abs(beta.sum()) < 1e-12
     assert violation(beta, y - K @ beta - Q @ nu, lo, hi) < (1.01 if l == 1 else 3) * START
@@ -193,14 +199,14 @@ def test_terms_of_the_certificate(seed):
     beta = y * C * np.clip(rng.normal(size=30), 0, 1)
     h, f = rng.normal(size=(2, 30))
     expected = naive.certificate_terms(h, f, y, C, beta)
-    np.testing.assert_allclose(_terms(h, f, y, C, beta), expected, rtol=1e-12)
-    assert np.isnan(_terms(h, np.full(30, np.nan), y, C, beta)[0])
+    np.testing.assert_allclose(terms(h, f, y, C, beta), expected, rtol=1e-12)
+    assert np.isnan(terms(h, np.full(30, np.nan), y, C, beta)[0])
     P = rng.normal(size=(30, 2))
     P[:, 1] = 0.0
     P[0, 1] = 1.0
     beta[0] = 1e-12
     total = [np.abs(P[:, 0] * beta).sum(), 1e-8 * np.abs(beta).sum()]
-    assert _residual(P, beta) == pytest.approx(np.max(np.abs(P.T @ beta) / total), rel=1e-12)
+    assert residual(P, beta) == pytest.approx(np.max(np.abs(P.T @ beta) / total), rel=1e-12)
 
 
 @pytest.mark.interpreted
@@ -225,10 +231,10 @@ def test_bounds_that_are_reached_and_the_bias_that_follows(seed):
 
 
 @pytest.mark.interpreted
-def test_extremes_and_constants():
+def testextremes_and_constants():
     K, rows = np.diag(np.arange(9.0)), np.array([2, 5, 3], dtype=np.uint64)
-    assert _extremes(K, rows, np.array([3.0, 1.0, 2.0])) == (5.0, 1.0, 3.0)
-    assert [_one_number(np.array(x)) for x in ([2.0, 2.0], [2.0, 3.0], [0.0, 0.0])] == [1, 0, 0]
+    assert extremes(K, rows, np.array([3.0, 1.0, 2.0])) == (5.0, 1.0, 3.0)
+    assert [one_number(np.array(x)) for x in ([2.0, 2.0], [2.0, 3.0], [0.0, 0.0])] == [1, 0, 0]
 
 
 @pytest.mark.interpreted
@@ -272,6 +278,37 @@ def test_the_answer_is_that_of_the_relay(l, C, kernel):
     )
     if kernel == "gaussian":
         np.testing.assert_allclose(ours.beta, exact.beta, atol=1e-7 * C[0])
+
+
+@pytest.mark.parametrize("value", [1.0, -0.3])
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_one_call_from_zero_to_proof_proves_what_certify_does(value, C):
+    """The only feature is a constant; the steps in between are tested one by one above."""
+    K, _, y, C = problem(90, 1, 5, C=C)
+    P, rows = np.full((90, 1), value), rows_of(90)
+    whole, _ = part_of(K, rows)
+    args = whole, rows.astype(np.uint64), P, y, C, 1e-3, None
+    ours = solve_with_constant(*args, np.full(90**2, np.nan))
+    proof = certify(K @ ours.beta, P, y, C, ours.beta, ours.coef, 1.0)
+    assert ours.certificate.primal == pytest.approx(proof.primal, rel=1e-12)
+    assert ours.certificate.gap == pytest.approx(proof.gap, abs=1e-9 * proof.primal)
+    assert ours.certificate.kkt == pytest.approx(proof.kkt, abs=1e-11)
+    assert max(ours.certificate.constraint, proof.constraint) < 1e-14
+    exact = solve_svm(K, P, y, C)
+    np.testing.assert_allclose(ours.coef, exact.coef, atol=1e-9)
+    np.testing.assert_allclose(ours.beta, exact.beta, atol=1e-8 * C[0])
+    # Without memory of its own; and what it leaves to others.
+    np.testing.assert_array_equal(solve_with_constant(*args, None).beta, ours.beta)
+    slope = P + np.linspace(0.0, 1.0, 90)[:, None]
+    none_free = np.full(90, 1e-4)  # then the mean of the biases is that of no sample
+    y_even = np.where(np.arange(90) % 2, 1.0, -1.0)
+    for other in (
+        (1e20 * whole, *args[1:]),
+        (*args[:2], slope, *args[3:]),
+        (*args[:3], y_even, none_free, *args[5:]),
+        (*args[:-1], 1e-30),
+    ):
+        assert solve_with_constant(*other, None) is None
 
 
 @pytest.mark.parametrize("constant", [True, False])

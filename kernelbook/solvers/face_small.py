@@ -21,6 +21,8 @@ __all__ = ["LIMIT", "factorize", "newton_small", "solve"]
 EPS = float(np.finfo(float).eps)
 LIMIT = 300
 """The largest face."""
+SETTLED = 1e-3
+"""How fast the proximal term falls once the face is found."""
 ROUNDS = 12
 """How often a step may be re-solved because coordinates left the box."""
 
@@ -242,6 +244,8 @@ def newton_small(K, Q, y, lo, hi, beta, nu, prox, max_steps):
             nu += t * mu
         # When an undamped step inside the box does not help, what is left is rounding.
         patience = 2 if free and t == 1.0 and eps <= 1e-8 * scale else 10
-        eps = max(0.1 * eps, least) if t > 0.5 else 10.0 * eps if t < 0.1 else eps
+        # Where nobody had to be held at a bound, this is the face, and ε has done its work.
+        less = SETTLED if free and t == 1.0 else 0.1
+        eps = max(less * eps, least) if t > 0.5 else 10.0 * eps if t < 0.1 else eps
     beta[:], nu[:] = best_beta, best_nu
     return step

@@ -36,7 +36,17 @@ from kernelbook.certificates import Certificate
 from kernelbook.solvers.svm_convexity import INDEFINITE
 from kernelbook.solvers.svm_projection import project
 
-__all__ = ["COARSE_GAP", "certify", "constraint_residual", "repair", "settled", "violation"]
+__all__ = [
+    "COARSE_GAP",
+    "certify",
+    "constraint_residual",
+    "from_terms",
+    "repair",
+    "residual",
+    "settled",
+    "terms",
+    "violation",
+]
 
 EPS = np.finfo(float).eps
 ROUNDING = float(8 * EPS)
@@ -65,11 +75,11 @@ def constraint_residual(P, beta):
     A feature that only negligible coefficients touch (10⁻⁸ of the total) is measured against
     those 10⁻⁸: below that, rounding of the others decides.
     """
-    return float(_residual(np.ascontiguousarray(P), np.ascontiguousarray(beta)))
+    return float(residual(np.ascontiguousarray(P), np.ascontiguousarray(beta)))
 
 
 @jit(brief=True)
-def _residual(P, beta):
+def residual(P, beta):
     worst, total = 0.0, np.abs(beta).sum()
     for p in range(P.shape[1]):
         left, size, largest = 0.0, 0.0, 0.0
@@ -164,26 +174,27 @@ def certify(h, P, y, C, beta, lam, size=None):
         The largest |K_ij|.  With it, a βᵀKβ that is negative beyond rounding raises.
     """
     f = h + P @ lam
-    gap, energy, loss, slip, kkt = _terms(h, f, y, C, beta)
-    # What rounding leaves of Pᵀβ counts, too: with huge λ it is not negligible.
-    gap += abs(slip)
+    gap, energy, loss, slip, kkt = terms(h, f, y, C, beta)
     negative = size is not None and energy < -1e-6 * abs(y @ beta)
     if negative and energy < -1e-6 * abs(y @ beta) - _energy_rounding(h, beta, size):
         raise ValueError(f"{INDEFINITE}  (The solution has βᵀΦβ = {energy:.2g}.)")
-    primal = 0.5 * max(energy, 0.0) + loss
-    if not np.isfinite(gap):
+    if not np.isfinite(gap + slip):
         kkt = violation(beta, y - f, np.minimum(0.0, y * C), np.maximum(0.0, y * C))
+    return from_terms(gap, energy, loss, slip, kkt, constraint_residual(P, beta))
+
+
+def from_terms(gap, energy, loss, slip, kkt, constraint):
+    """The certificate that these numbers make, see `terms` and `constraint_residual`."""
+    # What rounding leaves of Pᵀβ counts, too: with huge λ it is not negligible.
+    primal, gap = 0.5 * max(energy, 0.0) + loss, gap + abs(slip)
     return Certificate(
-        primal=float(primal),
-        dual=float(primal - gap),
-        constraint=constraint_residual(P, beta),
-        kkt=float(kkt),
-        gap=float(gap),
-    )
+        primal=float(primal), dual=float(primal - gap), constraint=float(constraint),
+        kkt=float(kkt), gap=float(gap),
+    )  # fmt: skip
 
 
 @jit(brief=True)
-def _terms(h, f, y, C, beta):
+def terms(h, f, y, C, beta):
     """(the gap's sum, βᵀh, Σ C_i (1 − y_i f_i)₊, βᵀ(f − h), the violation), in one pass."""
     gap, energy, loss, slip, up, down = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(beta.size):

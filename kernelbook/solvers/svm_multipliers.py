@@ -40,7 +40,7 @@ from scipy.optimize import nnls
 from kernelbook._blas import one_thread
 from kernelbook._jit import jit
 
-__all__ = ["choose_multipliers", "separate"]
+__all__ = ["choose_multipliers", "mean_bias", "separate"]
 
 SLIVER = 1e-11
 """Inequalities broken by no more than this are broken by rounding."""
@@ -66,7 +66,7 @@ def choose_multipliers(h, Q, y, w, at_zero, at_C, guess):
     if Q.shape[1] == 0:
         return guess
     if Q.shape[1] == 1:
-        bias, found = _bias(h, Q[:, 0], y, at_zero, at_C)
+        bias, found = mean_bias(h, Q[:, 0], y, at_zero, at_C)
         if found:
             return np.array([bias / Q[0, 0]])
     free = ~(at_zero | at_C)
@@ -84,7 +84,7 @@ def choose_multipliers(h, Q, y, w, at_zero, at_C, guess):
 
 
 @jit(brief=True)
-def _bias(h, q, y, at_zero, at_C):
+def mean_bias(h, q, y, at_zero, at_C):
     """(the mean of the y − h that the free samples ask for, whether q is constant and any is free).
 
     All but equal numbers are to be averaged: what is summed is how far they are from the first.

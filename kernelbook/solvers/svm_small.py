@@ -11,6 +11,8 @@ ready for everything else.  So the two are called first, in compiled form:
 2. `face_small`: Newton's method on the face, in double precision, to rounding error.
 3. Feasibility, λ and certificate exactly as in `svm_dual`.
 
+All three are one compiled call where the constant is the only feature (`svm_pair`).
+
 The certificate decides: it must show a violation that rounding explains.  Otherwise `solve_small`
 returns None, and the relay starts from the beginning.  So nothing is lost but the attempt, and
 nothing has to be proved of the sample beforehand.  In particular the features need not be tried for
@@ -25,24 +27,26 @@ is), and numbers of ordinary size, so that no change of units is called for.
 
 import numpy as np
 
-from kernelbook._jit import jit
 from kernelbook.features import feature_range
-from kernelbook.solvers.face_small import newton_small
 from kernelbook.solvers.part import part, times
 from kernelbook.solvers.smo import smo_box
-from kernelbook.solvers.smo_lanes import FAR, LANES, Lanes, smo_lanes
-from kernelbook.solvers.svm_certificate import COARSE_GAP, certify, repair, settled
-from kernelbook.solvers.svm_dual import SVMSolution, bounds_reached, rounding_floor
+from kernelbook.solvers.svm_certificate import certify, repair, settled
+from kernelbook.solvers.svm_dual import SVMSolution, bounds_reached
 from kernelbook.solvers.svm_multipliers import choose_multipliers
+from kernelbook.solvers.svm_pair import (
+    PROX,
+    START,
+    extremes,
+    is_ordinary,
+    newton_and_product,
+    one_number,
+    pairs_and_newton,
+    solve_with_constant,
+    worth_keeping,
+)
 from kernelbook.solvers.svm_problem import constant_first
 
 __all__ = ["solve_small"]
-
-START = 0.1
-"""The violation at which Newton's method takes over."""
-
-PROX = 1e-2
-"""Its first proximal term, in units of K's diagonal."""
 
 
 def solve_small(whole, rows, P, y, C, start=None, *, tol=1e-3, gap_tol=None, memory=None):
@@ -61,8 +65,12 @@ def solve_small(whole, rows, P, y, C, start=None, *, tol=1e-3, gap_tol=None, mem
         See `kernelbook.solvers.part.part`.
     """
     index = rows.astype(np.uint64)
-    scale, least, most = _extremes(whole, index, C)
-    if not (1e-8 < scale < 1e8 and scale * most < 1e7 and least > 1e-8):
+    if start is None and P.shape[1] == 1 and rows.size < len(whole):
+        solution = solve_with_constant(whole, index, P, y, C, tol, gap_tol, memory)
+        if solution is not None:
+            return solution
+    scale, least, most = extremes(whole, index, C)
+    if not is_ordinary(scale, least, most):
         return None
     Q, T, has_constant = _span(P)
     lo, hi = np.minimum(0.0, y * C), np.maximum(0.0, y * C)
@@ -78,10 +86,7 @@ def solve_small(whole, rows, P, y, C, start=None, *, tol=1e-3, gap_tol=None, mem
             times(K, beta, h)
         nu = choose_multipliers(h, Q, y, C, *bounds_reached(y * beta, C), nu)
         proof = certify(h, P, y, C, beta, T @ nu, scale)
-        exact = proof.kkt <= min(tol, rounding_floor(scale, beta))
-        if not exact or proof.relative_gap > (gap_tol or COARSE_GAP):
-            return None
-        if not proof.dual > 1e-9 * np.abs(beta).sum():  # perhaps the features separate
+        if not worth_keeping(proof, beta, scale, tol, gap_tol):
             return None
         return SVMSolution(beta, T @ nu, Q.shape[1], max(1, steps), proof, h)
 
@@ -90,116 +95,26 @@ def solve_small(whole, rows, P, y, C, start=None, *, tol=1e-3, gap_tol=None, mem
         times(K, beta, h)
         where = bounds_reached(y * beta, C)
         nu = choose_multipliers(h, Q, y, C, *where, np.zeros(Q.shape[1]))
-        steps = _newton_and_product(K, *problem, beta, nu, PROX, h)
+        steps = newton_and_product(K, *problem, beta, nu, PROX, h)
         solution = proved(beta, nu, steps, h)
         if solution is not None:
             return solution
     if has_constant:
-        return proved(*_pairs_and_newton(K, Q, rho, y, lo, hi))
+        return proved(*pairs_and_newton(K, Q, rho, y, lo, hi))
     beta, nu, steps, reached = _in_the_box(whole, index, Q, rho, y, lo, hi)
     h = np.empty(y.size)
-    steps += _newton_and_product(K, *problem, beta, nu, PROX if reached else 1.0, h)
+    steps += newton_and_product(K, *problem, beta, nu, PROX if reached else 1.0, h)
     return proved(beta, nu, steps, h)
-
-
-@jit(brief=True)
-def _extremes(whole, index, C):
-    """(the largest K_ii, the least C_i, the largest C_i)"""
-    scale, least, most = 0.0, np.inf, 0.0
-    for k in range(index.size):
-        scale = max(scale, whole[index[k], index[k]])
-        least, most = min(least, C[k]), max(most, C[k])
-    return scale, least, most
 
 
 def _span(P):
     """Orthonormal Q, the constant first if it is in the span; T with λ = Tν; whether it is."""
     n, l = P.shape
-    if l == 1 and _one_number(P[:, 0]):
+    if l == 1 and one_number(P[:, 0]):
         return np.full((n, 1), n**-0.5), np.array([[n**-0.5 / P[0, 0]]]), True
     span = feature_range(P)
     Q, has_constant = constant_first(span.Q)
     return np.ascontiguousarray(Q), span.T @ (span.Q.T @ Q), has_constant
-
-
-@jit(brief=True)
-def _one_number(x):
-    """Whether all of x is the same number, and not zero."""
-    for i in range(x.size):
-        if x[i] != x[0]:
-            return False
-    return x.size > 0 and x[0] != 0.0
-
-
-@jit
-def _newton_and_product(K, Q, y, lo, hi, beta, nu, prox, h):
-    """Newton's method in place, and h = Kβ; returns the number of steps."""
-    steps = newton_small(K, Q, y, lo, hi, beta, nu, prox, 80)
-    times(K, beta, h)
-    return steps
-
-
-@jit
-def _pairs_and_newton(K, Q, rho, y, lo, hi):
-    """All from zero in one call, for other threads to go on with Python meanwhile: β, ν, steps, h.
-
-    Threads that take turns at Python spend their time waking each other up.
-    """
-    beta, nu, steps, reached = _by_pairs(K, Q, rho, y, lo, hi)
-    h = np.empty(y.size)
-    steps += _newton_and_product(K, Q, y, lo, hi, beta, nu, PROX if reached else 1.0, h)
-    return beta, nu, steps, h
-
-
-@jit
-def _by_pairs(K, Q, rho, y, lo, hi):
-    """SMO from zero to START; features but the constant, which is first, by multipliers.
-
-    Returns (β, ν, steps, whether it got there).
-    """
-    (n, r), b = Q.shape, -(-y.size // LANES)
-    diag, A = np.ones((b, LANES), np.float32), np.zeros((r - 1, b, LANES), np.float32)
-    beta, nu, v = np.zeros(n), np.zeros(r), np.zeros((b, LANES))
-    up, down = np.empty((b, LANES), np.float32), np.empty((b, LANES), np.float32)
-    for i in range(n):
-        square = K.whole[K.index[i], K.index[i]]
-        for p in range(1, r):
-            A[p - 1, i // LANES, i % LANES] = np.sqrt(rho) * Q[i, p]
-            square += rho * Q[i, p] * Q[i, p]
-        diag[i // LANES, i % LANES] = square
-        v[i // LANES, i % LANES] = y[i]
-    G = Lanes(
-        np.empty((n, b, LANES), np.float32), diag, np.full(n, -1), np.array([0, n]),
-        np.empty((b, 0, LANES), np.float32), A, K,
-    )  # fmt: skip
-    steps, eps, flat = 0, 1.0 if r > 1 else START, v.reshape(-1)
-    while True:
-        up[:], down[:] = -FAR, FAR
-        for i in range(n):
-            if beta[i] < hi[i]:
-                up[i // LANES, i % LANES] = 0.0
-            if beta[i] > lo[i]:
-                down[i // LANES, i % LANES] = 0.0
-        used, left, _ = smo_lanes(G, lo, hi, beta, v, up, down, eps, 20 * n)
-        steps += used
-        for p in range(1, r):
-            slip = 0.0
-            for i in range(n):
-                slip += Q[i, p] * beta[i]
-            nu[p] += rho * slip
-            for i in range(n):
-                flat[i] -= rho * slip * Q[i, p]
-        if left > eps or eps <= START:
-            break
-        eps = 0.3 if eps > 0.3 else START
-    top, bottom = -np.inf, np.inf
-    for i in range(n):
-        if beta[i] < hi[i]:
-            top = max(top, flat[i])
-        if beta[i] > lo[i]:
-            bottom = min(bottom, flat[i])
-    nu[0] = 0.5 * (top + bottom) * np.sqrt(n)
-    return beta, nu, steps, left <= START
 
 
 def _in_the_box(whole, index, Q, rho, y, lo, hi):
