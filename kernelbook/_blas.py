@@ -30,7 +30,8 @@ from kernelbook._jit import n_threads, parallel_for, serial_blas
 __all__ = ["add_gram", "cholesky", "one_thread", "solve_factored", "solve_rows"]
 
 _SMALL = 1500  # a Cholesky factor of that size takes a twentieth of a second
-_BLOCK = 256  # of `cholesky`: matrix products of this width are nearly as fast as they get
+_ALONE = 600  # up to this size one thread is done before others could help
+_BLOCK = 192  # of `cholesky`: matrix products of this width are nearly as fast as they get
 _COLUMNS = 32  # right-hand sides that are worth a thread
 
 
@@ -138,18 +139,19 @@ def cholesky(A):
     def at(i, j):
         return start + 8 * (i + j * n)
 
-    for k in range(0, n, _BLOCK):
-        width = min(_BLOCK, n - k)
+    block = _BLOCK if n > _ALONE else max(n, 1)
+    for k in range(0, n, block):
+        width = min(block, n - k)
         _dpotrf(_char(b"L"), _int(width), at(k, k), size, ctypes.byref(info))
         if info.value:
             raise LinAlgError(f"the leading minor of order {k + info.value} is not positive.")
-        below = range(k + width, n, _BLOCK)
+        below = range(k + width, n, block)
 
         def solve(b, k=k, width=width, below=below):
             i = below[b]
             _dtrsm(
                 *(_char(c) for c in (b"R", b"L", b"T", b"N")),
-                *(_int(min(_BLOCK, n - i)), _int(width), _float(1.0)),
+                *(_int(min(block, n - i)), _int(width), _float(1.0)),
                 *(at(k, k), size, at(i, k), size),
             )
 
@@ -157,7 +159,7 @@ def cholesky(A):
             j = below[b]  # the strip from its diagonal block down
             _dgemm(
                 *(_char(c) for c in (b"N", b"T")),
-                *(_int(n - j), _int(min(_BLOCK, n - j)), _int(width), _float(-1.0)),
+                *(_int(n - j), _int(min(block, n - j)), _int(width), _float(-1.0)),
                 *(at(j, k), size, at(j, k), size, _float(1.0), at(j, j), size),
             )
 
