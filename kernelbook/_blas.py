@@ -27,12 +27,22 @@ from scipy.linalg import LinAlgError, cython_blas, cython_lapack
 
 from kernelbook._jit import n_threads, parallel_for, serial_blas
 
-__all__ = ["add_gram", "cholesky", "one_thread", "solve_factored", "solve_rows"]
+__all__ = [
+    "FEW",
+    "add_gram",
+    "cholesky",
+    "one_thread",
+    "solve_factored",
+    "solve_rows",
+    "solve_triangular",
+]
+
+FEW = 32
+"""With up to so many right-hand sides memory is the limit, not arithmetic: one thread does."""
 
 _SMALL = 1500  # a Cholesky factor of that size takes a twentieth of a second
 _ALONE = 600  # up to this size one thread is done before others could help
 _BLOCK = 192  # of `cholesky`: matrix products of this width are nearly as fast as they get
-_COLUMNS = 32  # right-hand sides that are worth a thread
 
 
 def one_thread(n):
@@ -126,7 +136,7 @@ def cholesky(A):
     Parameters
     ----------
     A : (n, n) array in Fortran order
-        What is above the diagonal is neither read nor kept.
+        What is above the diagonal is neither read nor changed.
 
     Raises
     ------
@@ -156,11 +166,17 @@ def cholesky(A):
             )
 
         def update(b, k=k, width=width, below=below):
-            j = below[b]  # the strip from its diagonal block down
+            j = below[b]  # the strip from its diagonal block down, of which half is not ours
+            here, rest = min(block, n - j), max(0, n - j - block)
+            _dsyrk(
+                *(_char(c) for c in (b"L", b"N")),
+                *(_int(here), _int(width), _float(-1.0), at(j, k), size),
+                *(_float(1.0), at(j, j), size),
+            )
             _dgemm(
                 *(_char(c) for c in (b"N", b"T")),
-                *(_int(n - j), _int(min(block, n - j)), _int(width), _float(-1.0)),
-                *(at(j, k), size, at(j, k), size, _float(1.0), at(j, j), size),
+                *(_int(rest), _int(here), _int(width), _float(-1.0)),
+                *(at(j + here, k), size, at(j, k), size, _float(1.0), at(j + here, j), size),
             )
 
         parallel_for(solve, len(below))
@@ -177,6 +193,25 @@ def solve_factored(L, B):
         Its lower triangle counts.
     B : (n,) or (n, k) array
     """
+
+    def solve(n, k, factor, size, part):
+        _dpotrs(_char(b"L"), n, k, factor, size, part, size, ctypes.byref(ctypes.c_int(0)))
+
+    return _by_columns(solve, L, B)
+
+
+@serial_blas
+def solve_triangular(L, B, trans=False):
+    """L⁻¹B, or L⁻ᵀB, in the same way."""
+    how = [_char(c) for c in (b"L", b"L", b"T" if trans else b"N", b"N")]
+
+    def solve(n, k, factor, size, part):
+        _dtrsm(*how, n, k, _float(1.0), factor, size, part, size)
+
+    return _by_columns(solve, L, B)
+
+
+def _by_columns(solve, L, B):
     n = len(L)
     if len(B) != n:
         raise ValueError(f"L of shape {L.shape} does not fit B of shape {B.shape}.")
@@ -184,14 +219,11 @@ def solve_factored(L, B):
     columns = out[:, None] if out.ndim == 1 else out
     factor, size = _address(L, "F"), _int(max(n, 1))
     k = columns.shape[1]
-    step = max(_COLUMNS, -(-k // n_threads()))
+    step = max(FEW, -(-k // n_threads()))
 
     def some(p):
         part = columns[:, p * step : (p + 1) * step]
-        _dpotrs(
-            *(_char(b"L"), _int(n), _int(part.shape[1]), factor, size),
-            *(_address(part, "F"), size, ctypes.byref(ctypes.c_int(0))),
-        )
+        solve(_int(n), _int(part.shape[1]), factor, size, _address(part, "F"))
 
     if n:
         parallel_for(some, -(-k // step))

@@ -5,7 +5,13 @@ import pytest
 from scipy import sparse
 
 from kernelbook import Gaussian, Linear, ThinPlate
-from kernelbook._blas import add_gram, cholesky, solve_factored, solve_rows
+from kernelbook._blas import (
+    add_gram,
+    cholesky,
+    solve_factored,
+    solve_rows,
+    solve_triangular,
+)
 from kernelbook.kernels import FunctionKernel
 from kernelbook.solvers import panels
 from kernelbook.solvers.conjugate import conjugate_gradients, norms
@@ -88,26 +94,32 @@ def test_blas_refuses_what_it_would_misread():
         add_gram(rows, np.zeros((4, 4), order="F"))
 
 
-@pytest.mark.parametrize("n", [0, 1, 7, 256, 257, 700])
+@pytest.mark.parametrize("n", [0, 1, 7, 256, 257, 600, 601, 700, 769])
 def test_a_cholesky_factor_by_blocks(n):
     rng = np.random.default_rng(n)
     A = rng.normal(size=(n, n + 3))
     A = A @ A.T + np.eye(n)
-    L = np.asfortranarray(np.tril(A) + np.triu(np.full((n, n), np.nan), 1))  # never read
+    above = np.triu(np.full((n, n), np.nan), 1)  # never read, and left as it is
+    L = np.asfortranarray(np.tril(A) + above)
     cholesky(L)
+    np.testing.assert_array_equal(np.triu(L, 1), above)
     np.testing.assert_allclose(np.tril(L), np.linalg.cholesky(A), rtol=1e-9, atol=1e-11)
     B = rng.normal(size=(n, 70))
     for right in (B, B[:, 0], B[:, :0]):
         x = solve_factored(L, right)
         assert x.shape == right.shape
         np.testing.assert_allclose(A @ x, right, atol=1e-8)
+        y = solve_triangular(L, right)
+        np.testing.assert_allclose(np.tril(L) @ y, right, atol=1e-9)
+        np.testing.assert_allclose(solve_triangular(L, y, trans=True), x, atol=1e-9)
 
 
 def test_a_matrix_without_a_factor_is_an_error():
-    A = np.eye(600, order="F")
-    A[400, 400] = -1.0
-    with pytest.raises(np.linalg.LinAlgError, match="order 401"):
-        cholesky(A)
+    for n in (600, 900):  # as a whole, and by blocks
+        A = np.eye(n, order="F")
+        A[400, 400] = -1.0
+        with pytest.raises(np.linalg.LinAlgError, match="order 401"):
+            cholesky(A)
     with pytest.raises(TypeError, match="F order"):
         cholesky(np.ones((3, 3)) + np.triu(np.ones((3, 3))))
     with pytest.raises(ValueError, match="does not fit"):

@@ -53,10 +53,13 @@ Hilbert space*, NIPS 2006; Wahba, *Spline Models for Observational Data* (1990);
 and Stability of Numerical Algorithms* (2002), chapter 12 (refinement).
 """
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
 
+from kernelbook._blas import FEW
+from kernelbook._jit import serial_blas
 from kernelbook.certificates import Certificate
 from kernelbook.features import feature_range
 from kernelbook.solvers.grls_factor import (
@@ -165,6 +168,7 @@ class System:
         semidefinite on ker Pᵀ is then tried, for the price of a second factorization.
     """
 
+    @serial_blas  # what is large, the factorization, has threads of its own
     def __init__(self, gram, P, reg, weights=None, method="auto", rounding=None):
         m, reg = len(gram), float(reg)
         if not 0 <= m * reg < np.inf:
@@ -226,6 +230,10 @@ class System:
 
         `evaluate(c, λ)` is f on the sample as it will be predicted; without it, Φc + Pλ.
         """
+        with serial_blas if Y.shape[1] <= FEW else nullcontext():
+            return self._solve(Y, evaluate)
+
+    def _solve(self, Y, evaluate):
         scaling, m = self.scaling, len(Y)
         y_unit = power_of_two(np.abs(Y).max(axis=0))
         target = scaling.root * (Y / y_unit)

@@ -36,7 +36,9 @@ sections 5 and 6; Wahba, *Spline Models for Observational Data* (1990).
 """
 
 import numpy as np
-from scipy.linalg import blas, lapack
+from scipy.linalg import LinAlgError, blas
+
+from kernelbook._blas import cholesky, solve_triangular
 
 __all__ = [
     "NotPositiveDefinite",
@@ -119,10 +121,12 @@ class TwoTriangles:
         self._intact = False
         m = len(self.square)
         self.square[range(m), range(m)] += shift
-        L, info = lapack.dpotrf(self.square, lower=1, clean=0, overwrite_a=1)
-        self._same(L)
+        try:
+            cholesky(self.square)
+        except LinAlgError:
+            raise NotPositiveDefinite from None
         pivots = self.square.diagonal()
-        if info or not (np.isfinite(pivots).all() and pivots.min() > np.sqrt(self.noise)):
+        if not (np.isfinite(pivots).all() and pivots.min() > np.sqrt(self.noise)):
             raise NotPositiveDefinite
 
     def _same(self, array):
@@ -130,11 +134,11 @@ class TwoTriangles:
 
     def forward(self, Y):
         """L⁻¹Y."""
-        return blas.dtrsm(1.0, self.square, Y, lower=1)
+        return solve_triangular(self.square, Y)
 
     def backward(self, Y):
         """L⁻ᵀY."""
-        return blas.dtrsm(1.0, self.square, Y, lower=1, trans_a=1)
+        return solve_triangular(self.square, Y, trans=True)
 
 
 class SchurFactor:
