@@ -120,7 +120,8 @@ class Case:
     facts : dict
         m, d, C, …: columns of the table to draw with.
     peak : callable, optional
-        From a side to its megabytes, where `peak_memory` would look at the wrong process.
+        From an answer to its megabytes, where `peak_memory` would look at the wrong process; the
+        last answer counts, as the first call may have compiled something.
     """
 
     name: str
@@ -210,14 +211,15 @@ def _processors():
 def measure(question, case, *, quick=False):
     """The rows of a case, one for each peer; with none, one row of ours alone."""
     sides = {"": case.ours, **case.peers}
-    measured = case.peak or peak_memory
-    peak = {name: measured(call) for name, call in case.peers.items()}
+    peak = {} if case.peak else {name: peak_memory(call) for name, call in case.peers.items()}
     answers, first, spent = {}, {}, {}
     for name, call in sides.items():
         answers[name], first[name], spent[name] = timed(call)
     value = {name: case.objective(a) if case.objective else None for name, a in answers.items()}
+    peak |= {name: case.peak(a) for name, a in answers.items()} if case.peak else {}
     answers.clear()
-    peak[""] = measured(case.ours)
+    if not case.peak:
+        peak[""] = peak_memory(case.ours)
     for name, call in sides.items():
         if first[name] < QUICK:
             call()
@@ -231,7 +233,9 @@ def measure(question, case, *, quick=False):
             past = clock[name]
             if name in slow or (past and sum(past) + past[-1] > SECONDS[quick]):
                 continue
-            _, seconds, processors = timed(call)
+            answer, seconds, processors = timed(call)
+            if case.peak:
+                peak[name] = case.peak(answer)
             clock[name].append(seconds)
             cpu[name].append(processors)
 
