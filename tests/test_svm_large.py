@@ -28,6 +28,7 @@ from kernelbook.solvers.smo_lanes import (
 from kernelbook.solvers.svm_dual import solve_svm
 from kernelbook.solvers.svm_large import solve_large
 from kernelbook.solvers.svm_multipliers import _spread, separate
+from kernelbook.solvers.svm_problem import constant_first
 
 
 def problem(m, l, seed, C=1.0, width=1.5):
@@ -166,6 +167,25 @@ def test_smo_stops_when_the_budget_of_rows_is_spent_and_goes_on_afterwards():
     assert interruptions > 2
     assert total == steps
     np.testing.assert_array_equal(beta, other)
+
+
+@pytest.mark.parametrize("d", [3, 30])
+@pytest.mark.parametrize("known", [False, True])
+def test_a_shrunk_problem_has_its_part_of_the_matrix(d, known):
+    """Rows are computed again in few dimensions; in more they are copied, if all are there."""
+    rng = np.random.default_rng(0)
+    X, rows = rng.normal(size=(200, d)), np.array([3, 7, 40, 150, 199])
+    Q, _ = constant_first(feature_range(np.column_stack([np.ones(200), X[:, 0]])).Q)
+    y, kernel = np.where(X[:, 1] > 0, 1.0, -1.0), Gaussian(d**0.5)
+    state = svm_large_state.state_at_zero(KernelGram(kernel, X), Q, y, np.full(200, 2.0))
+    if known:
+        state.fill()
+    G = state.part(rows)
+    assert (G.count[0] == 0) == (d == 3)
+    know(G, np.arange(5))
+    expected = kernel(X[rows]) + state.rho * np.outer(Q[rows, 1], Q[rows, 1])
+    np.testing.assert_allclose(G.rows[G.slot][:, :5], expected, atol=1e-5)
+    np.testing.assert_allclose(G.diag[0, :5], expected.diagonal(), atol=1e-5)
 
 
 @pytest.mark.interpreted

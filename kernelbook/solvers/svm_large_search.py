@@ -14,7 +14,7 @@ import numpy as np
 from scipy import linalg
 
 from kernelbook.solvers.face import face_target
-from kernelbook.solvers.smo_lanes import known_matrix, lanes, masks, smo_lanes
+from kernelbook.solvers.smo_lanes import lanes, masks, smo_lanes
 from kernelbook.solvers.svm_certificate import violation
 
 __all__ = ["search"]
@@ -119,8 +119,7 @@ def _shrunk(state, active, eps, cap):
     """SMO on the active coordinates alone; then the gradient of all.  Returns the steps."""
     lo, hi, beta = state.lo[active], state.hi[active], state.beta[active]
     start, v = beta.copy(), lanes(state.gradient[active], 0.0, np.float64)
-    diag = state.G.diag.reshape(-1)[active]
-    G = known_matrix(state.part(active), diag)
+    G = state.part(active)
     cap = min(cap, 4 * active.size)  # then look again who is needed
     used, _, _ = smo_lanes(G, lo, hi, beta, v, *masks(beta, lo, hi), eps, cap)
     moved = np.flatnonzero(beta != start)

@@ -68,6 +68,7 @@ class State:
     beta: np.ndarray
     nu: np.ndarray
     v: np.ndarray
+    points: np.ndarray | None = None  # z_i, where rows of K can be computed alone
     steps: int = 0
 
     @property
@@ -87,14 +88,21 @@ class State:
         self.G.count[:] = len(self.beta), 0
 
     def part(self, rows):
-        """(K + ρQQᵀ)[rows][:, rows], padded: copied if it is there, otherwise computed."""
+        """The `Lanes` of (K + ρQQᵀ)[rows][:, rows].
+
+        In few dimensions its rows are computed again, as they are needed; to copy them all would
+        touch more memory.  Otherwise they are copied if they are there.
+        """
+        diag, A = self.G.diag.reshape(-1)[rows], np.sqrt(self.rho) * self.penalized[rows]
+        if self.points is not None and self.points.shape[1] <= LAZY:
+            return unknown_matrix(diag, rows.size, self.points[rows], A)
         if np.all(self.G.slot[rows] >= 0):
-            return gather(self.G, rows)
+            return known_matrix(gather(self.G, rows), diag)
         out = np.empty((rows.size, padded(rows.size)), dtype=np.float32)
         self.gram.single(out, rows)
         if self.rho:
-            _add_penalty(out, np.sqrt(self.rho) * self.penalized[rows])
-        return out
+            _add_penalty(out, A)
+        return known_matrix(out, diag)
 
     def times(self, rows, s):
         """(K + ρQQᵀ)[:, rows] s, in lanes."""
@@ -118,7 +126,7 @@ def state_at_zero(gram, Q, y, C):
         Z = np.sqrt(0.5) * factors[0]
         if np.sqrt(np.max(-factors[1])) <= NEAR:
             G = unknown_matrix(diag, _budget(*Z.shape), Z, A)
-            return State(gram, G, Q, rho, *point)
+            return State(gram, G, Q, rho, *point, points=Z)
     G = known_matrix(np.empty((m, padded(m)), dtype=np.float32), diag)
     state = State(gram, G, Q, rho, *point)
     state.fill()
