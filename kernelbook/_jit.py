@@ -210,7 +210,10 @@ class _SerialBLAS(ContextDecorator):
     """Hold BLAS to one thread while at least one caller is inside; also `@serial_blas`.
 
     The limit belongs to the whole process, so callers on several threads must share it: were each
-    to save and restore it alone, the last one out would restore what another had set.
+    to save and restore it alone, the last one out would restore what another had set.  Who comes
+    in first and who goes out last need not be the same thread, and threadpoolctl, from 3.8 on,
+    lets one thread at a time set limits and ignores the others in silence.  So we take that right
+    for as long as it takes to set a limit, and leave it to whoever comes next.
     """
 
     def __init__(self):
@@ -222,13 +225,28 @@ class _SerialBLAS(ContextDecorator):
         with self._lock:
             self._inside += 1
             if self._inside == 1:
-                self._limit = _controller().limit(limits=1, user_api="blas")
+                with _control():
+                    self._limit = _controller().limit(limits=1, user_api="blas")
 
     def __exit__(self, *exception):
         with self._lock:
             self._inside -= 1
             if self._inside == 0:
-                self._limit.restore_original_limits()
+                with _control():
+                    self._limit.restore_original_limits()
+
+
+@contextmanager
+def _control():
+    """Inside, the limits that this thread sets count."""
+    owners = [c for c in _controller().lib_controllers if hasattr(c, "clear_controlling_thread")]
+    for owner in owners:
+        owner.clear_controlling_thread(force=True)
+    try:
+        yield
+    finally:
+        for owner in owners:
+            owner.clear_controlling_thread(force=True)
 
 
 @cache

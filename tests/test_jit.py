@@ -213,6 +213,50 @@ def test_helpers_stay_away_from_the_core_of_their_caller(monkeypatch):
     pool.shutdown()
 
 
+HANDED_ON = """
+import threading
+import scipy.linalg
+from kernelbook._jit import serial_blas
+from threadpoolctl import threadpool_info, threadpool_limits
+
+def blas_threads():
+    return {d["num_threads"] for d in threadpool_info() if d["user_api"] == "blas"}
+
+def on_another_thread(call):
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    thread.join()
+
+with threadpool_limits(2):
+    assert blas_threads() == {2}
+    keep = threading.Event()
+    entered = threading.Event()
+    hold = lambda: (serial_blas.__enter__(), entered.set(), keep.wait())
+    first = threading.Thread(target=hold, daemon=True)
+    first.start()
+    entered.wait()
+    assert blas_threads() == {1}, "a thread that is not the first to set a limit is heard"
+    serial_blas.__enter__()
+    on_another_thread(lambda: serial_blas.__exit__(None, None, None))
+    assert blas_threads() == {1}, "somebody is inside"
+    on_another_thread(lambda: serial_blas.__exit__(None, None, None))
+    assert blas_threads() == {2}, "whoever is the last one out opens the door"
+    keep.set()
+    first.join()
+print("done")
+"""
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="BLAS has one thread only")
+def test_blas_is_held_to_one_thread_whoever_comes_first_and_goes_last(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(HANDED_ON)
+    done = subprocess.run(
+        [sys.executable, str(program)], capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.stdout.strip() == "done", done.stderr
+
+
 def test_parallel_for_raises_what_a_task_raised():
     def task(i):
         if i == 3:

@@ -15,6 +15,7 @@ from kernelbook.features import feature_range
 from kernelbook.kernels import _profiles
 from kernelbook.solvers import svm_large_search, svm_large_state
 from kernelbook.solvers.smo_lanes import (
+    ends,
     gather,
     know,
     known_matrix,
@@ -167,6 +168,26 @@ def test_smo_stops_when_the_budget_of_rows_is_spent_and_goes_on_afterwards():
     assert interruptions > 2
     assert total == steps
     np.testing.assert_array_equal(beta, other)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("n", [1, 128, 150])
+def test_where_coordinates_may_go_and_who_is_undecided(n):
+    rng = np.random.default_rng(n)
+    lo, hi = np.zeros(n), np.ones(n)
+    beta, v = np.clip(rng.normal(0.5, 1.0, n), 0.0, 1.0), rng.normal(size=n)
+    up, down = masks(beta, lo, hi)
+    grows, falls = beta < hi, beta > lo
+    np.testing.assert_array_equal(up.ravel()[:n] == 0, grows)
+    np.testing.assert_array_equal(down.ravel()[:n] == 0, falls)
+    assert np.all(up.ravel()[n:] < -1e29)
+    assert np.all(down.ravel()[n:] > 1e29)
+    top, bottom = ends(v, beta, lo, hi)
+    assert top == np.max(v[grows], initial=-np.inf)
+    assert bottom == np.min(v[falls], initial=np.inf)
+    near = (grows & falls) | (grows & (v > bottom - 0.05)) | (falls & (v < top + 0.05))
+    chosen = svm_large_search._undecided(v, beta, lo, hi, 0.5)
+    np.testing.assert_array_equal(chosen, np.flatnonzero(near))
 
 
 @pytest.mark.parametrize("d", [3, 30])

@@ -53,7 +53,7 @@ from kernelbook.solvers.part import Part, part, row_of
 from kernelbook.solvers.smo import move_pair
 
 __all__ = [
-    "FAR", "LANES", "Lanes", "columns", "gather", "know", "known_matrix", "lanes", "masks",
+    "FAR", "LANES", "Lanes", "columns", "ends", "gather", "know", "known_matrix", "lanes", "masks",
     "padded", "smo_lanes", "subtract_rows", "unknown_matrix",
 ]  # fmt: skip
 
@@ -126,10 +126,29 @@ def columns(Z, dtype):
     return out.reshape(d, padded(m) // LANES, LANES)
 
 
+@jit
 def masks(beta, lo, hi):
     """(up, down): 0 where β may go there, ∓FAR where not."""
-    up = lanes(np.where(beta < hi, 0.0, -FAR), -FAR, np.float32)
-    return up, lanes(np.where(beta > lo, 0.0, FAR), FAR, np.float32)
+    n, size = beta.size, -(-beta.size // LANES) * LANES
+    up, down = np.full(size, np.float32(-FAR)), np.full(size, np.float32(FAR))
+    for i in range(n):
+        if beta[i] < hi[i]:
+            up[i] = 0.0
+        if beta[i] > lo[i]:
+            down[i] = 0.0
+    return up.reshape(-1, LANES), down.reshape(-1, LANES)
+
+
+@jit
+def ends(v, beta, lo, hi):
+    """(the largest v that may grow, the least v that may shrink)"""
+    top, bottom = -np.inf, np.inf
+    for i in range(beta.size):
+        if beta[i] < hi[i]:
+            top = max(top, v[i])
+        if beta[i] > lo[i]:
+            bottom = min(bottom, v[i])
+    return top, bottom
 
 
 @jit  # not fast: `_first` has to find the very same numbers

@@ -13,8 +13,9 @@ coordinates are free that this is more than SMO is likely to need, SMO goes on i
 import numpy as np
 from scipy import linalg
 
+from kernelbook._jit import jit
 from kernelbook.solvers.face import face_target
-from kernelbook.solvers.smo_lanes import lanes, masks, smo_lanes
+from kernelbook.solvers.smo_lanes import ends, lanes, masks, smo_lanes
 from kernelbook.solvers.svm_certificate import violation
 
 __all__ = ["search"]
@@ -93,7 +94,7 @@ def _descend(state, eps):
         elif left <= eps:
             break
         else:
-            active = _undecided(state, left)
+            active = _undecided(state.gradient, state.beta, state.lo, state.hi, left)
             if active.size <= SHRINK * m and _worth_a_copy(state, active.size):
                 cap -= _shrunk(state, active, eps, cap)
                 size = active.size
@@ -107,12 +108,19 @@ def _worth_a_copy(state, n):
     return n * n <= state.steps * (state.beta.size - n)
 
 
-def _undecided(state, left):
+@jit
+def _undecided(v, beta, lo, hi, left):
     """Coordinates that are free, or whose v is near the interval where v and bounds disagree."""
-    v, beta = state.gradient, state.beta
-    up, down = beta < state.hi, beta > state.lo
-    top, bottom = v[up].max() + 0.1 * left, v[down].min() - 0.1 * left
-    return np.flatnonzero((up & down) | (up & (v > bottom)) | (down & (v < top)))
+    top, bottom = ends(v, beta, lo, hi)
+    top, bottom = top + 0.1 * left, bottom - 0.1 * left
+    chosen = np.empty(beta.size, np.int64)
+    n = 0
+    for i in range(beta.size):
+        up, down = beta[i] < hi[i], beta[i] > lo[i]
+        if (up and down) or (up and v[i] > bottom) or (down and v[i] < top):
+            chosen[n] = i
+            n += 1
+    return chosen[:n].copy()
 
 
 def _shrunk(state, active, eps, cap):
@@ -133,9 +141,10 @@ def _update_multipliers(state):
     """ν += ρQᵀβ, and the bias to the middle of what v leaves open; v follows."""
     v, beta = state.gradient, state.beta
     step = np.zeros(state.nu.size)
-    step[1:] = state.rho * (state.penalized.T @ beta)
-    v -= state.Q @ step
-    bias = 0.5 * (v[beta < state.hi].max() + v[beta > state.lo].min())
+    if state.rho:
+        step[1:] = state.rho * (state.penalized.T @ beta)
+        v -= state.Q @ step
+    bias = 0.5 * sum(ends(v, beta, state.lo, state.hi))
     v -= bias
     step[0] = bias * np.sqrt(beta.size)
     state.nu += step

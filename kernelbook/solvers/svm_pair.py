@@ -18,7 +18,7 @@ import numpy as np
 from kernelbook._jit import jit
 from kernelbook.solvers.face_small import newton_small
 from kernelbook.solvers.part import Part, times
-from kernelbook.solvers.smo_lanes import FAR, LANES, Lanes, smo_lanes
+from kernelbook.solvers.smo_lanes import LANES, Lanes, ends, masks, smo_lanes
 from kernelbook.solvers.svm_certificate import COARSE_GAP, from_terms, residual, settled, terms
 from kernelbook.solvers.svm_dual import SVMSolution, bounds_reached, rounding_floor
 from kernelbook.solvers.svm_multipliers import mean_bias
@@ -140,7 +140,6 @@ def by_pairs(K, Q, rho, y, lo, hi):
     (n, r), b = Q.shape, -(-y.size // LANES)
     diag, A = np.ones((b, LANES), np.float32), np.zeros((r - 1, b, LANES), np.float32)
     beta, nu, v = np.zeros(n), np.zeros(r), np.zeros((b, LANES))
-    up, down = np.empty((b, LANES), np.float32), np.empty((b, LANES), np.float32)
     for i in range(n):
         square = K.whole[K.index[i], K.index[i]]
         for p in range(1, r):
@@ -154,13 +153,7 @@ def by_pairs(K, Q, rho, y, lo, hi):
     )  # fmt: skip
     steps, eps, flat = 0, 1.0 if r > 1 else START, v.reshape(-1)
     while True:
-        up[:], down[:] = -FAR, FAR
-        for i in range(n):
-            if beta[i] < hi[i]:
-                up[i // LANES, i % LANES] = 0.0
-            if beta[i] > lo[i]:
-                down[i // LANES, i % LANES] = 0.0
-        used, left, _ = smo_lanes(G, lo, hi, beta, v, up, down, eps, 20 * n)
+        used, left, _ = smo_lanes(G, lo, hi, beta, v, *masks(beta, lo, hi), eps, 20 * n)
         steps += used
         for p in range(1, r):
             slip = 0.0
@@ -172,11 +165,6 @@ def by_pairs(K, Q, rho, y, lo, hi):
         if left > eps or eps <= START:
             break
         eps = 0.3 if eps > 0.3 else START
-    top, bottom = -np.inf, np.inf
-    for i in range(n):
-        if beta[i] < hi[i]:
-            top = max(top, flat[i])
-        if beta[i] > lo[i]:
-            bottom = min(bottom, flat[i])
+    top, bottom = ends(flat[:n], beta, lo, hi)
     nu[0] = 0.5 * (top + bottom) * np.sqrt(n)
     return beta, nu, steps, left <= START
