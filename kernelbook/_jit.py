@@ -264,7 +264,7 @@ class _Pool(ThreadPoolExecutor):
 
     A thread that is woken up may be put on the core of whoever wakes it, although another one is
     idle: virtual machines do not always tell which cores share a cache, and then Linux does not
-    look for an idle one.  The two take turns there, four milliseconds each, until that is noticed,
+    look for an idle one.  The two take turns there, some milliseconds each, until that is noticed,
     and many a task takes no longer.  So before threads are woken, they are told to stay away from
     the core that the caller runs on.
     """

@@ -2,12 +2,12 @@
 
     minimize  ½βᵀKβ − yᵀβ,      Qᵀβ = 0,   lo ≤ β ≤ hi           (Q: orthonormal, a constant first)
 
-What `svm_small` does one after the other — SMO, Newton's method, the bias, the certificate — takes
-a quarter of a millisecond for a pair of classes with a few hundred samples, and half as much again
-if Python has to lead from one to the next.  On several threads it is worse: compiled code runs
-side by side, but only one thread at a time can be in Python, and the others wait.  So where the
-constant is the only feature, as in the support vector machine that everybody knows, a pair is one
-compiled call (`_prove`), and a few numbers come back to be judged by `solve_with_constant`.
+What `svm_small` does one after the other, SMO, Newton's method, the bias and the certificate, takes
+so little time for a pair of classes with a few hundred samples that to lead from one to the next in
+Python counts.  On several threads all the more: compiled code runs side by side, but only one
+thread at a time can be in Python, and the others wait.  So where the constant is the only feature,
+as in the support vector machine that everybody knows, a pair is one compiled call (`_prove`), and a
+few numbers come back to be judged by `solve_with_constant`.
 
 Whatever is not the rule (numbers of extraordinary size, a β that rounding has left outside the box,
 a bias that no free sample determines) is left to `svm_small`, which has the patience.
