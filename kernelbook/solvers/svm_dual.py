@@ -64,6 +64,9 @@ FAR = 1e4
 PATIENCE = 2
 """Candidates in a row, after interior points, that may fail to improve on the best one."""
 
+BALANCED = 1e-6
+"""What may be left of an equation Pᵀβ = 0 of a small problem, relative to its terms."""
+
 EXACT = 1e-9
 """The violation, beyond what rounding explains, above which a small problem goes on."""
 
@@ -175,7 +178,9 @@ def solve_svm(
         # After the interior-point method there is little that SMO could add.
         exact = y.size <= SMALL and method == "SMO+Newton"
         goal = min(tol, rounding_floor(problem.scale, b)) if exact else tol
-        if proof.kkt <= goal and proof.relative_gap <= (gap_tol or COARSE_GAP):
+        # A faint feature that its own few coefficients do not balance: the anchors may know better.
+        balanced = y.size > SMALL or proof.constraint <= BALANCED
+        if proof.kkt <= goal and proof.relative_gap <= (gap_tol or COARSE_GAP) and balanced:
             break
         # What interior points leave is rounding, as a rule: two more attempts, each of four times
         # the length of the one before, and no more.
