@@ -180,13 +180,18 @@ print("done")
 """
 
 
-def test_threads_that_nest_and_fork_do_not_abort(tmp_path):
-    program = tmp_path / "program.py"
-    program.write_text(THREADS)
+def run_to_its_end(text, folder):
+    """In a process of its own, which prints "done" last."""
+    program = folder / "program.py"
+    program.write_text(text)
     done = subprocess.run(
         [sys.executable, str(program)], capture_output=True, text=True, timeout=240, check=False
     )
     assert done.stdout.strip() == "done", done.stderr
+
+
+def test_threads_that_nest_and_fork_do_not_abort(tmp_path):
+    run_to_its_end(THREADS, tmp_path)
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads cannot be told here")
@@ -249,12 +254,7 @@ print("done")
 
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="BLAS has one thread only")
 def test_blas_is_held_to_one_thread_whoever_comes_first_and_goes_last(tmp_path):
-    program = tmp_path / "program.py"
-    program.write_text(HANDED_ON)
-    done = subprocess.run(
-        [sys.executable, str(program)], capture_output=True, text=True, timeout=240, check=False
-    )
-    assert done.stdout.strip() == "done", done.stderr
+    run_to_its_end(HANDED_ON, tmp_path)
 
 
 def test_parallel_for_raises_what_a_task_raised():
