@@ -25,7 +25,7 @@ from contextlib import nullcontext
 import numpy as np
 from scipy.linalg import LinAlgError, cython_blas, cython_lapack
 
-from kernelbook._jit import n_threads, parallel_for, serial_blas
+from kernelbook._threads import n_threads, parallel_for, serial_blas
 
 __all__ = [
     "FEW",

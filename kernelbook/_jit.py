@@ -1,4 +1,4 @@
-"""Numba in one place: how the library compiles, caches and uses threads.
+"""Numba in one place: how the library compiles and caches.
 
 Three decisions live here, so that no other file has to think of them.
 
@@ -12,8 +12,8 @@ stand in the function's own file, which a test checks.
 
 **Numba starts no threads.**  Its threading layers abort the whole process when two
 Python threads enter them (workqueue) or when a process that used them forks (GNU
-OpenMP).  Our kernels are serial and release the GIL instead, and `parallel_for`
-spreads them over Python threads, which can be nested, forked and interrupted.
+OpenMP).  Our kernels are serial and release the GIL instead; `kernelbook._threads`
+spreads them over Python threads.
 
 **Fast-math is named.**  `fastmath=True` also assumes that no NaN or infinity ever
 occurs, which turns bad data into wrong answers.  `FAST` allows only the rewrites a
@@ -23,16 +23,12 @@ for the maximum of an array, which a compiler may only take eight by eight if th
 of comparisons does not matter.  With a NaN in the array they give any of its numbers.
 """
 
-import ctypes
 import hashlib
 import os
 import shutil
-import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import ContextDecorator, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -40,18 +36,8 @@ import numba
 import platformdirs
 from llvmlite import ir
 from numba.extending import intrinsic, overload
-from threadpoolctl import ThreadpoolController
 
-__all__ = [
-    "FAST",
-    "jit",
-    "larger",
-    "n_threads",
-    "parallel_for",
-    "prefetch",
-    "serial_blas",
-    "smaller",
-]
+__all__ = ["FAST", "jit", "larger", "prefetch", "smaller"]
 
 FAST = frozenset({"reassoc", "contract", "nsz", "arcp"})
 """Allowed rewrites for reductions; NaN and infinity keep their meaning."""
@@ -191,151 +177,3 @@ def _prefetch(_, array, k):
 
 
 overload(prefetch)(lambda array, k: lambda array, k: _prefetch(array, k))
-
-
-def n_threads() -> int:
-    """How many threads `parallel_for` uses.
-
-    The cores this process may run on, or less when NUMBA_NUM_THREADS or
-    OMP_NUM_THREADS says so (joblib sets both to one inside its workers).
-    """
-    cores = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
-    asked = (os.environ.get(v, "") for v in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS"))
-    return max(1, min([cores, *(int(v) for v in asked if v.isdigit() and int(v) > 0)]))
-
-
-class _SerialBLAS(ContextDecorator):
-    """Hold BLAS to one thread while at least one caller is inside; also `@serial_blas`.
-
-    The limit belongs to the whole process, so callers on several threads must share it: were each
-    to save and restore it alone, the last one out would restore what another had set.  Who comes
-    in first and who goes out last need not be the same thread, and threadpoolctl, from 3.8 on,
-    lets one thread at a time set limits and ignores the others in silence.  So we take that right
-    for as long as it takes to set a limit, and leave it to whoever comes next.
-    """
-
-    def __init__(self):
-        self._lock = threading.Lock()
-        self._inside = 0
-        self._limit = None
-
-    def __enter__(self):
-        with self._lock:
-            self._inside += 1
-            if self._inside == 1:
-                with _control():
-                    self._limit = _controller().limit(limits=1, user_api="blas")
-
-    def __exit__(self, *exception):
-        with self._lock:
-            self._inside -= 1
-            if self._inside == 0:
-                with _control():
-                    self._limit.restore_original_limits()
-
-
-@contextmanager
-def _control():
-    """Inside, the limits that this thread sets count."""
-    owners = [c for c in _controller().lib_controllers if hasattr(c, "clear_controlling_thread")]
-    for owner in owners:
-        owner.clear_controlling_thread(force=True)
-    try:
-        yield
-    finally:
-        for owner in owners:
-            owner.clear_controlling_thread(force=True)
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    import scipy.linalg  # noqa: F401  NumPy and SciPy each bring a BLAS; both must be found
-
-    return ThreadpoolController()
-
-
-serial_blas = _SerialBLAS()
-
-
-class _Pool(ThreadPoolExecutor):
-    """Threads that wait for work, as to start one takes longer than many a task, on other cores.
-
-    A thread that is woken up may be put on the core of whoever wakes it, although another one is
-    idle: virtual machines do not always tell which cores share a cache, and then Linux does not
-    look for an idle one.  The two take turns there, some milliseconds each, until that is noticed,
-    and many a task takes no longer.  So before threads are woken, they are told to stay away from
-    the core that the caller runs on.
-    """
-
-    def __init__(self):
-        self._ids, self._told = [], None
-        super().__init__(os.cpu_count() or 1, "kernelbook", self._begin)
-
-    def _begin(self):
-        self._ids.append(threading.get_native_id())
-
-    def submit_away(self, task, count):
-        """Have `count` threads call `task`, on cores that this thread may use but does not."""
-        if _current_core is not None and threading.get_native_id() not in self._ids:
-            others = frozenset(os.sched_getaffinity(0) - {_current_core()})
-            told = others, len(self._ids)
-            if others and told != self._told:
-                with suppress(OSError):  # cores may go while we speak of them
-                    for thread in self._ids:
-                        os.sched_setaffinity(thread, others)
-                self._told = told
-        return [self.submit(task) for _ in range(count)]
-
-
-def _find_current_core():
-    """The C library's `sched_getcpu`, where there is one and threads can be told where to run."""
-    if not hasattr(os, "sched_setaffinity"):
-        return None
-    return getattr(ctypes.CDLL(None), "sched_getcpu", None)
-
-
-_current_core = _find_current_core()
-
-_pool = cache(_Pool)
-
-if hasattr(os, "register_at_fork"):  # a child has none of its parent's threads
-    os.register_at_fork(after_in_child=_pool.cache_clear)
-
-
-def parallel_for(task: Callable[[int], None], count: int | Iterable[int]) -> None:
-    """Call `task(i)` for every i, on several threads, with BLAS held to one thread each.
-
-    The tasks must write to disjoint places and spend their time without the GIL (jitted
-    code, BLAS, NumPy).  The first exception of a task is raised here.
-
-    The caller works, too, and starts at once; helpers join when they have woken up.  So nobody
-    ever waits for a thread that is not at work, however deep calls are nested.
-    """
-    todo = deque(range(count) if isinstance(count, int) else count)
-
-    def work():
-        try:
-            while True:
-                try:
-                    i = todo.popleft()
-                except IndexError:
-                    return
-                task(i)
-        except BaseException:
-            todo.clear()
-            raise
-
-    if len(todo) <= 1:
-        work()
-        return
-    with serial_blas:
-        helpers = _pool().submit_away(work, min(n_threads(), len(todo)) - 1)
-        try:
-            work()
-        finally:
-            busy = [helper for helper in helpers if not helper.cancel()]
-            wait(busy)
-    for helper in busy:
-        helper.result()

@@ -29,7 +29,8 @@ def info():
     import platform
     from importlib.metadata import version
 
-    from kernelbook._jit import cache_folder, n_threads
+    from kernelbook._jit import cache_folder
+    from kernelbook._threads import n_threads
 
     rows = [("kernelbook", __version__), ("python", platform.python_version())]
     rows += [(name, version(name)) for name in ("numpy", "scipy", "scikit-learn", "numba")]

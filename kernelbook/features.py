@@ -71,8 +71,9 @@ class Constant(TransformerMixin, BaseEstimator):
         return np.ones((self._rows(X, reset=False), 1))
 
     def _rows(self, X, reset):
-        # A data frame may hold words: 1 is 1 whatever the point.
-        options = {"skip_check_array": True} if _is_frame(X) else {"accept_sparse": True}
+        # 1 is 1 whatever the point: a data frame may hold words, and numbers are not looked at.
+        numbers = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f" and X.size
+        options = {"skip_check_array": True} if _is_frame(X) or numbers else {"accept_sparse": True}
         return validate_data(self, X, reset=reset, **options).shape[0]
 
     def get_feature_names_out(self, input_features=None):
@@ -86,6 +87,7 @@ class Constant(TransformerMixin, BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
         return tags
 
 

@@ -20,7 +20,7 @@ from scipy import linalg
 from scipy.linalg import lapack
 
 from kernelbook._blas import add_gram, one_thread, solve_rows
-from kernelbook._jit import n_threads, parallel_for
+from kernelbook._threads import n_threads, parallel_for
 
 __all__ = ["FeatureRange", "feature_range"]
 

@@ -32,7 +32,7 @@ from benchmarks.harness import (
     threads,
 )
 from benchmarks.problems import hinge_objective, noisy_xor, unkind
-from kernelbook._jit import n_threads
+from kernelbook._threads import n_threads
 
 needs_linux = pytest.mark.skipif(
     not os.path.exists("/proc/self/clear_refs"), reason="peak memory is read from Linux's /proc"
@@ -272,7 +272,7 @@ def test_a_question_asked_alone_leaves_the_other_rows(tmp_path):
 def test_libraries_that_are_loaded_later_get_the_same_number_of_threads():
     program = """
 from benchmarks.harness import threads
-from kernelbook._jit import n_threads
+from kernelbook._threads import n_threads
 from threadpoolctl import threadpool_info
 with threads(1):
     import scipy.linalg, sklearn.svm, sklearn.metrics.pairwise

@@ -147,7 +147,8 @@ def test_what_a_jitted_function_freezes_stands_in_a_hashed_file():
 THREADS = """
 import os, sys, threading
 import numpy as np
-from kernelbook._jit import jit, parallel_for, serial_blas
+from kernelbook._jit import jit
+from kernelbook._threads import parallel_for, serial_blas
 from threadpoolctl import threadpool_info
 
 @jit
@@ -221,7 +222,7 @@ def test_helpers_stay_away_from_the_core_of_their_caller(monkeypatch):
 HANDED_ON = """
 import threading
 import scipy.linalg
-from kernelbook._jit import serial_blas
+from kernelbook._threads import serial_blas
 from threadpoolctl import threadpool_info, threadpool_limits
 
 def blas_threads():

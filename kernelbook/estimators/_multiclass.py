@@ -18,21 +18,29 @@ from itertools import combinations
 
 import numpy as np
 
-__all__ = ["SCHEMES", "binary_problems", "class_scores", "predicted"]
+__all__ = ["SCHEMES", "binary_problems", "class_scores", "members", "predicted"]
 
 SCHEMES = ("ovo", "ovr")
 
 
+def members(codes, n_classes):
+    """The samples of each class, in their order."""
+    order = np.argsort(codes, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(codes, minlength=n_classes))[:-1])
+
+
 def binary_problems(codes, n_classes, scheme):
-    """Yield (rows, sign) for each problem, rows increasing; `codes` holds 0 … n_classes − 1."""
+    """Yield (rows, sign) for each problem; `codes` holds 0 … n_classes − 1.
+
+    One against one, the samples of the first class come before those of the second.
+    """
     if n_classes == 2:
         yield np.arange(codes.size), np.where(codes == 1, 1.0, -1.0)
     elif scheme == "ovo":
-        members = [np.flatnonzero(codes == k) for k in range(n_classes)]
-        for a, b in combinations(members, 2):
-            rows = np.concatenate([a, b])
-            order = np.argsort(rows)
-            yield rows[order], np.where(order < a.size, -1.0, 1.0)
+        for a, b in combinations(members(codes, n_classes), 2):
+            sign = np.ones(a.size + b.size)
+            sign[: a.size] = -1.0
+            yield np.concatenate([a, b]), sign
     else:
         for k in range(n_classes):
             yield np.arange(codes.size), np.where(codes == k, 1.0, -1.0)

@@ -80,7 +80,11 @@ def labels(y):
 
 def boxes(C, class_weight, classes, codes, w):
     """C_i = C · sample weight · class weight."""
-    weight = compute_class_weight(class_weight, classes=classes, y=classes[codes], sample_weight=w)
+    weight = np.ones(classes.size)
+    if class_weight is not None:
+        weight = compute_class_weight(
+            class_weight, classes=classes, y=classes[codes], sample_weight=w
+        )
     if not (np.all(weight > 0) and np.isfinite(weight).all()):
         worst = np.argmin(np.where(np.isfinite(weight), weight, -np.inf))
         raise ValueError(

@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
-from kernelbook._jit import serial_blas
+from kernelbook._threads import serial_blas
 from kernelbook.estimators._drift import drift, warn_of_drift
 from kernelbook.estimators._growth import STOP, Step, start
 from kernelbook.estimators._multiclass import SCHEMES, class_scores, predicted

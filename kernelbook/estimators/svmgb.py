@@ -8,22 +8,24 @@ solved stands in `kernelbook.solvers.svm_dual`, and the papers' own way in
 `kernelbook.solvers.svm_reference`.
 """
 
-import threading
 import warnings
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from kernelbook._jit import parallel_for
 from kernelbook.certificates import Certificate
 from kernelbook.estimators._base import FreeFeatureEstimator
 from kernelbook.estimators._centring import far_origin
-from kernelbook.estimators._kernel_gram import KernelGram
-from kernelbook.estimators._multiclass import SCHEMES, binary_problems, class_scores, predicted
+from kernelbook.estimators._multiclass import (
+    SCHEMES,
+    binary_problems,
+    class_scores,
+    members,
+    predicted,
+)
 from kernelbook.estimators._svm_checks import (
     boxes,
     check_choice,
@@ -34,14 +36,11 @@ from kernelbook.estimators._svm_checks import (
     labels,
     require_same_kernel,
 )
+from kernelbook.estimators._svm_fitting import Fitting
 from kernelbook.estimators._warm_start import LastFit
-from kernelbook.features import check_order, feature_range
+from kernelbook.features import check_order
 from kernelbook.solvers.svm_certificate import COARSE_GAP, certify
-from kernelbook.solvers.svm_convexity import is_convex, passes_whole
-from kernelbook.solvers.svm_dual import SMALL, solve_apart, solve_svm
-from kernelbook.solvers.svm_large import solve_large
-from kernelbook.solvers.svm_reference import solve_reference
-from kernelbook.solvers.svm_small import solve_small
+from kernelbook.solvers.svm_dual import SMALL
 
 __all__ = ["C_from_reg", "SVMGBClassifier", "reg_from_C"]
 
@@ -60,13 +59,6 @@ def reg_from_C(C, m):
 
 TIE = 1e-9
 """Decision values below this are zero, in units of the margin or, if f is smaller, of max |f|."""
-
-
-def _largest(gram, kind):
-    """The largest |Φ_ij|; of a positive semidefinite matrix it is on the diagonal."""
-    if kind == "pd":
-        return gram.diagonal().max(initial=0.0)
-    return max(gram.max(initial=0.0), -gram.min(initial=0.0))
 
 
 class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
@@ -203,19 +195,17 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
             check_order(sample.P, sample.X, self.kernel_)
         C = boxes(self.C, self.class_weight, classes, codes, sample.w)
         problems = list(binary_problems(codes, classes.size, self.multiclass))
-        solutions = [None] * len(problems)
+        by_pairs = self.multiclass == "ovo" and classes.size > 2
+        groups = members(codes, classes.size) if by_pairs else None
         what = (classes, self.multiclass)
         starts = self._starts(sample, C, problems, *what)
-        origin, alike, size = None, True, None
-        if self.solver == "smo" and self.max_iter < 0:
-            size = self._fit_large(sample, C, problems, solutions, starts)
-        if None in solutions:
-            origin, alike, size = self._fit_dense(sample, C, problems, solutions, starts)
+        done = Fitting(self, sample, C, problems, groups, starts).run()
+        solutions, size = done.solutions, done.size
         if self.verbose:
             for i, solution in enumerate(solutions):
                 print(f"problem {i + 1}: {solution.certificate}")
-        self._keep(sample, origin, classes, codes, problems, solutions)
-        alike = alike and self._same_to_rounding(sample, size, solutions)
+        self._keep(sample, done.origin, classes, codes, problems, solutions)
+        alike = done.alike and self._same_to_rounding(sample, size, solutions)
         self._certify(sample, C, size, problems, solutions, alike)
         self.classes_ = classes
         self._last = None
@@ -229,70 +219,6 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
             return [None] * len(problems)
         return last.starts(sample.size, sample.kept, C, problems, classes, scheme)
 
-    def _fit_large(self, sample, C, problems, solutions, starts):
-        """Large problems with a kernel known to be definite, as far as the fast solvers do them.
-
-        Returns the largest |Φ_ij|.
-        """
-        large = [i for i, (rows, _) in enumerate(problems) if rows.size > SMALL]
-        if not large or self._kind() != "pd" or sparse.issparse(sample.X):
-            return None
-        if far_origin(self.kernel_, sample.X, sample.P) is not None:
-            return None
-        options = {"tol": self.tol, "gap_tol": self.gap_tol, "verbose": self.verbose}
-        size = self.kernel_.diag(sample.X).max()
-        for i in large:
-            rows, sign = problems[i]
-            everyone = rows.size == len(sample.X)
-            source = KernelGram(self.kernel_, sample.X if everyone else sample.X[rows])
-            part = sample.P[rows], sign, C[rows]
-            span = feature_range(part[0])
-            solutions[i] = solve_apart(*part, size, span)
-            if solutions[i] is None:
-                solutions[i] = solve_large(source, *part, span=span, start=starts[i], **options)
-        return size
-
-    def _fit_dense(self, sample, C, problems, solutions, starts):
-        """The others, on one Gram matrix.
-
-        Returns the origin of a linear kernel, whether all Φβ are those of Φ itself, the largest
-        |Φ_ij|.
-        """
-        gram, origin, tilt = self._centred_gram(sample)
-        size, kind = _largest(gram, self._kind()), self._kind()
-        if kind == "unknown" and len(problems) > 1 and passes_whole(gram):
-            kind = "pd"  # and so is every part of it: no need to ask each
-        tried = self.solver == "smo" and self.max_iter < 0 and tilt is None and kind != "cpd"
-        if tried:
-            self._fit_small(gram, kind, sample.P, C, problems, solutions, starts)
-        alike = self._kind() == "pd" and None not in solutions
-        for i, (rows, sign) in enumerate(problems):
-            if solutions[i] is None:
-                # A pair has a copy of its own; one-vs-rest needs the matrix again.
-                own = rows.size < len(gram) or (len(problems) == 1 and not self._precomputed)
-                g = None if tilt is None else tilt[rows]
-                solutions[i] = self._solve(gram, kind, sample.P, C, rows, sign, g, own, tried)
-        return origin, alike, size
-
-    def _fit_small(self, gram, kind, P, C, problems, solutions, starts):
-        """Small problems, as far as one attempt does them; several threads share the matrix."""
-        options = {"tol": self.tol, "gap_tol": self.gap_tol}
-        sizes = [rows.size for rows, _ in problems]
-        small = [i for i, n in enumerate(sizes) if n <= SMALL and solutions[i] is None]
-        largest, own = max((sizes[i] for i in small), default=0), threading.local()
-
-        def attempt(i):
-            rows, sign = problems[i]
-            part = P[rows], sign, C[rows], starts[i]
-            if kind == "pd":
-                if not hasattr(own, "memory"):
-                    own.memory = np.empty(largest**2)
-                solutions[i] = solve_small(gram, rows, *part, memory=own.memory, **options)
-            elif is_convex(block := gram[np.ix_(rows, rows)], part[0]):
-                solutions[i] = solve_small(block, np.arange(rows.size), *part, **options)
-
-        parallel_for(attempt, small)
-
     def _centred_gram(self, sample):
         """The Gram matrix, and of a linear kernel far from the origin, where it was put, and g."""
         origin = None if self._precomputed else far_origin(self.kernel_, sample.X, sample.P)
@@ -300,16 +226,6 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
             return self._gram(sample.X), None, None
         near = sample.X - origin
         return self._gram(near), origin, self.kernel_(near, origin[None])[:, 0]
-
-    def _solve(self, gram, kind, P, C, rows, sign, tilt, own, tried):
-        part = gram if rows.size == len(gram) else gram[np.ix_(rows, rows)]
-        problem = (part, P[rows], sign, C[rows])
-        options = {"tilt": tilt, "max_iter": self.max_iter, "verbose": self.verbose}
-        options["kind"] = kind
-        if self.solver == "cvxopt":
-            return solve_reference(*problem, **options)
-        options |= {"tol": self.tol, "gap_tol": self.gap_tol, "tried": tried, "overwrite": own}
-        return solve_svm(*problem, **options)
 
     def _kind(self):
         """What the solver may assume of the Gram matrix."""

@@ -10,7 +10,8 @@ Of a sample with itself every pair is computed once, and serves twice: `gram_sum
 
 import numpy as np
 
-from kernelbook._jit import jit, n_threads, parallel_for
+from kernelbook._jit import jit
+from kernelbook._threads import n_threads, parallel_for
 from kernelbook.kernels._profiles import exp2
 
 __all__ = ["gram_sums", "sums"]

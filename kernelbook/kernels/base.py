@@ -16,7 +16,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from kernelbook._gram import all_finite, fill_gram, fill_single, multiply, multiply_gram
+from kernelbook._gram import (
+    all_finite,
+    fill_block,
+    fill_gram,
+    fill_single,
+    multiply,
+    multiply_gram,
+)
 from kernelbook.kernels import _checks
 
 __all__ = ["Kernel"]
@@ -87,6 +94,23 @@ class Kernel:
         if symmetric:
             np.fill_diagonal(gram, self._diag(X))
         return gram
+
+    def blocks(self, X):
+        """The function block(rows, cols, out) that writes K(X[rows], X[cols]) into `out`.
+
+        For callers who need parts of the Gram matrix: X is checked once.  `rows` and `cols` are
+        slices with start and stop, `out` is C-contiguous; with the same slice twice, `out` is
+        exactly symmetric, its diagonal exactly that of `diag(X)`.
+        """
+        X, _, _ = self._rows(X, None)
+        fill = self._checked_fill(X, X)
+
+        def block(rows, cols, out):
+            fill_block(fill, rows, cols, out)
+            if rows == cols:
+                np.fill_diagonal(out, self._diag(X[rows]))
+
+        return block
 
     def single(self, X, out=None):
         """The Gram matrix of X in single precision, in the first columns of `out`, the rest zero.

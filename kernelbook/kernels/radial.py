@@ -58,7 +58,7 @@ class _Radial(Kernel):
 
     @staticmethod
     def _distances(X, Z, squared=False):
-        for name, rows in (("X", X), ("Z", Z)):
+        for name, rows in (("X", X),) if X is Z else (("X", X), ("Z", Z)):
             if rows.size and max(rows.max(), -rows.min()) > _LARGEST:
                 raise ValueError(
                     f"{name} has entries up to {np.abs(rows).max():.3g}, and their distances may "

@@ -5,8 +5,8 @@ A face of fifty coordinates takes a microsecond or two for each of the vector op
 classification has hundreds of such problems.  So the same iteration is written out in loops here.
 What differs:
 
-- *The kernel matrix is a part of a larger one*, that of all classes, and is not copied: a row is
-  gathered when a coordinate first moves (`kernelbook.solvers.part`).
+- *The kernel matrix is given by blocks*, which pairs of classes share: a row is put together when
+  a coordinate first moves (`kernelbook.solvers.pair_matrix`).
 - *The Cholesky factor is a plain triple loop*, by rows.  Up to `LIMIT` coordinates that is no
   slower than calling LAPACK; with more, `newton_small` gives up, and `face.newton` can take over.
 """
@@ -14,7 +14,7 @@ What differs:
 import numpy as np
 
 from kernelbook._jit import jit
-from kernelbook.solvers.part import row_of, times
+from kernelbook.solvers.pair_matrix import diagonal, fetch, times
 
 __all__ = ["LIMIT", "factorize", "newton_small", "solve"]
 
@@ -107,8 +107,10 @@ def _target(K, Q, v, res, lo, hi, beta, F, eps):
     n, r = F.size, Q.shape[1]
     most = n // 2 + 10  # coordinates that may be held
     H, d, W = np.empty((n, n)), np.empty(n), np.empty((r + most, n))
+    fetch(K, F)
+    rows, slot = K.rows, K.slot
     for a in range(n):
-        row = row_of(K, F[a])
+        row = rows[slot[F[a]]]
         for b in range(a, n):
             H[a, b] = row[F[b]]
         H[a, a] += eps
@@ -170,7 +172,7 @@ def newton_small(K, Q, y, lo, hi, beta, nu, prox, max_steps):
 
     Parameters
     ----------
-    K : Part, positive semidefinite;  Q : (n, r) array, orthonormal columns
+    K : PairMatrix, positive semidefinite;  Q : (n, r) array, orthonormal columns
     beta, nu : arrays, the start; β may violate Qᵀβ = 0 a little
     prox : float
         First ε, in units of the largest diagonal entry of K.
@@ -182,7 +184,7 @@ def newton_small(K, Q, y, lo, hi, beta, nu, prox, max_steps):
     n, r = Q.shape
     scale = 0.0
     for i in range(n):
-        scale = max(scale, K.whole[K.index[i], K.index[i]])
+        scale = max(scale, diagonal(K, i))
     scale = scale if scale > 0.0 else 1.0
     eps, least = prox * scale, 1e-13 * scale * n
     lowest, best, best_beta, best_nu = np.inf, np.inf, beta.copy(), nu.copy()

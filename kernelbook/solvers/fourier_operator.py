@@ -33,7 +33,7 @@ Hestenes & Stiefel, J. Res. NBS 49 (1952); Saad, *Iterative Methods for Sparse L
 import numpy as np
 from scipy import fft, linalg
 
-from kernelbook._jit import n_threads
+from kernelbook._threads import n_threads
 
 __all__ = ["Normal", "conjugate_gradients", "to_complex", "to_real"]
 

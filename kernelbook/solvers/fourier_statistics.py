@@ -35,7 +35,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from kernelbook._jit import n_threads, parallel_for
+from kernelbook._threads import n_threads, parallel_for
 from kernelbook.solvers.fourier_grid import Grid
 from kernelbook.solvers.grls import power_of_two
 

@@ -59,7 +59,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernelbook._blas import FEW
-from kernelbook._jit import serial_blas
+from kernelbook._threads import serial_blas
 from kernelbook.certificates import Certificate
 from kernelbook.features import feature_range
 from kernelbook.solvers.grls_factor import (

@@ -32,7 +32,7 @@ matrix approximation for machine learning*: the 59.
 
 import numpy as np
 
-from kernelbook._jit import serial_blas
+from kernelbook._threads import serial_blas
 from kernelbook.certificates import Certificate
 from kernelbook.solvers.growing import GrowingFactor, GrowingHinge
 from kernelbook.solvers.primal import solve_primal

@@ -14,7 +14,7 @@ it has come, and Ctrl-C is heard.
 import numpy as np
 
 from kernelbook._gram import TILE, _slices, _tiles
-from kernelbook._jit import n_threads, parallel_for
+from kernelbook._threads import n_threads, parallel_for
 from kernelbook.kernels.base import Kernel
 
 __all__ = ["Panels", "SymmetricProduct"]

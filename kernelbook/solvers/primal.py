@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 from tqdm import tqdm
 
-from kernelbook._jit import serial_blas
+from kernelbook._threads import serial_blas
 from kernelbook.solvers.dcd import dual_coordinate_descent
 from kernelbook.solvers.multipliers import by_multipliers
 from kernelbook.solvers.newton import finite_newton, squared_hinge

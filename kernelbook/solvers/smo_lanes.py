@@ -25,8 +25,8 @@ coordinates at once, and with two passes instead of three:
   lose nothing to cancellation, so that single precision does for them, too: with z rounded,
   an entry is wrong by 10⁻⁷·‖z‖ at most.
   There is a budget; when it is spent, `smo_lanes` returns, and the caller fills the whole matrix by
-  tiles, which is cheaper by the row.  A problem on some of the samples (a pair of classes) copies
-  its rows from the matrix of all in the same way.
+  tiles, which is cheaper by the row.  A pair of classes copies its rows
+  from blocks in double precision in the same way (`pair_matrix`).
 - *Rows one after the other.*  Row i of K lies where `slot[i]` says: a row that is computed on
   demand takes the next free place.  A page of memory is cleared when it is first touched, and a
   large page holds many rows: spread over the whole matrix, a tenth of the rows would touch it all.
@@ -47,9 +47,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernelbook._jit import jit, larger, n_threads, parallel_for, smaller
+from kernelbook._jit import jit, larger, smaller
+from kernelbook._threads import n_threads, parallel_for
 from kernelbook.kernels._profiles import exp2_of_single
-from kernelbook.solvers.part import Part, part, row_of
+from kernelbook.solvers.pair_matrix import PairMatrix, fetch, pair_matrix
 from kernelbook.solvers.smo import move_pair
 
 __all__ = [
@@ -76,7 +77,7 @@ class Lanes(NamedTuple):
     count: np.ndarray  # (2,) int64: how many rows are there, how many may still be computed
     Z: np.ndarray  # (b, d, LANES) float32, FAR_AWAY beyond n
     A: np.ndarray  # (l, b, LANES) float32
-    part: Part = part(np.empty((0, 0)), np.empty(0, dtype=np.uint64))  # K in double, or nothing
+    double: PairMatrix = pair_matrix(np.empty((0, 0)))  # K in double precision, or nothing
 
     @property
     def rows(self):
@@ -204,9 +205,10 @@ def _first_best(row, v, down, diag, top, diag_i, flat):
 
 
 @jit
-def _copy_row(part, i, row):
-    """K_i from the matrix that K is a part of."""
-    line, flat = row_of(part, i), row.reshape(-1)
+def _copy_row(double, i, row):
+    """K_i from the matrix in double precision."""
+    fetch(double, np.array([i]))
+    line, flat = double.rows[double.slot[i]], row.reshape(-1)
     for k in range(line.size):
         flat[k] = line[k]
     flat[line.size :] = 0.0
@@ -238,8 +240,8 @@ def _compute_row(G, i, work):
     """K_i, with the penalty, if there is one, in the next slot."""
     bi, ki = i // LANES, i % LANES
     row = G.K[G.count[0]]
-    if G.part.index.size > 0:
-        _copy_row(G.part, i, row)
+    if G.double.slot.size > 0:
+        _copy_row(G.double, i, row)
     else:
         _gaussian_row(G.Z, i, work, row)
     for p in range(G.A.shape[0]):

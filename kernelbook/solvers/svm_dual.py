@@ -27,7 +27,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernelbook._jit import jit, serial_blas
+from kernelbook._jit import jit
+from kernelbook._threads import serial_blas
 from kernelbook.certificates import Certificate
 from kernelbook.features import feature_range
 from kernelbook.solvers.face import newton

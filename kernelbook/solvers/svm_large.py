@@ -23,7 +23,7 @@ has to do it, whose relay of methods takes longer, and hardly ever fails.
 
 import numpy as np
 
-from kernelbook._jit import serial_blas
+from kernelbook._threads import serial_blas
 from kernelbook.features import feature_range
 from kernelbook.solvers.svm_certificate import COARSE_GAP, certify, repair
 from kernelbook.solvers.svm_dual import SVMSolution, bounds_reached

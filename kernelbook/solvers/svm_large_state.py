@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from scipy import linalg
 
-from kernelbook._jit import parallel_for
+from kernelbook._threads import parallel_for
 from kernelbook.solvers.smo_lanes import (
     Lanes,
     gather,

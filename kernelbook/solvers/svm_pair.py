@@ -17,7 +17,7 @@ import numpy as np
 
 from kernelbook._jit import jit
 from kernelbook.solvers.face_small import newton_small
-from kernelbook.solvers.part import Part, times
+from kernelbook.solvers.pair_matrix import PairMatrix, diagonal, times
 from kernelbook.solvers.smo_lanes import LANES, Lanes, ends, masks, smo_lanes
 from kernelbook.solvers.svm_certificate import COARSE_GAP, from_terms, residual, settled, terms
 from kernelbook.solvers.svm_dual import SVMSolution, bounds_reached, rounding_floor
@@ -43,11 +43,9 @@ PROX = 1e-2
 """Its first proximal term, in units of K's diagonal."""
 
 
-def solve_with_constant(whole, index, P, y, C, tol, gap_tol, memory):
+def solve_with_constant(K, P, y, C, tol, gap_tol):
     """`svm_small.solve_small` for one feature that is constant, or None where that does not do."""
-    if memory is None:
-        memory = np.empty(index.size**2)
-    found, beta, coef, steps, h, scale, *numbers = _prove(whole, index, memory, P, y, C)
+    found, beta, coef, steps, h, scale, *numbers = _prove(*K, P, y, C)
     if not found:
         return None
     proof = from_terms(*numbers)
@@ -65,15 +63,17 @@ def worth_keeping(proof, beta, scale, tol, gap_tol):
 
 
 @jit
-def _prove(whole, index, memory, P, y, C):
-    """(whether all went well, β, λ, steps, h, the largest K_ii, and what `from_terms` takes)"""
-    n, count = y.size, np.zeros(1, np.int64)
+def _prove(A, B, D, rows, slot, count, P, y, C):
+    """(whether all went well, β, λ, steps, h, the largest K_ii, and what `from_terms` takes)
+
+    K comes in pieces: Numba takes longer to know the type of a tuple than of what is in it.
+    """
+    n, K = y.size, PairMatrix(A, B, D, rows, slot, count)
     beta, h, coef, steps = np.zeros(n), np.zeros(n), 0.0, 0
     numbers = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    scale, least, most = extremes(whole, index, C)
+    scale, least, most = extremes(K, C)
     if not is_ordinary(scale, least, most) or not one_number(P[:, 0]):
         return False, beta, coef, steps, h, scale, *numbers
-    K = Part(whole, index, memory[: n * n].reshape(n, n), np.full(n, -1), count)
     Q, lo, hi = np.full((n, 1), n**-0.5), np.minimum(0.0, y * C), np.maximum(0.0, y * C)
     beta, _, steps, h = pairs_and_newton(K, Q, 0.0, y, lo, hi)
     at_zero, at_C = bounds_reached(y * beta, C)
@@ -87,12 +87,12 @@ def _prove(whole, index, memory, P, y, C):
 
 
 @jit(brief=True)
-def extremes(whole, index, C):
+def extremes(K, C):
     """(the largest K_ii, the least C_i, the largest C_i)"""
     scale, least, most = 0.0, np.inf, 0.0
-    for k in range(index.size):
-        scale = max(scale, whole[index[k], index[k]])
-        least, most = min(least, C[k]), max(most, C[k])
+    for i in range(C.size):
+        scale = max(scale, diagonal(K, i))
+        least, most = min(least, C[i]), max(most, C[i])
     return scale, least, most
 
 
@@ -141,7 +141,7 @@ def by_pairs(K, Q, rho, y, lo, hi):
     diag, A = np.ones((b, LANES), np.float32), np.zeros((r - 1, b, LANES), np.float32)
     beta, nu, v = np.zeros(n), np.zeros(r), np.zeros((b, LANES))
     for i in range(n):
-        square = K.whole[K.index[i], K.index[i]]
+        square = diagonal(K, i)
         for p in range(1, r):
             A[p - 1, i // LANES, i % LANES] = np.sqrt(rho) * Q[i, p]
             square += rho * Q[i, p] * Q[i, p]

@@ -28,7 +28,7 @@ is), and numbers of ordinary size, so that no change of units is called for.
 import numpy as np
 
 from kernelbook.features import feature_range
-from kernelbook.solvers.part import part, times
+from kernelbook.solvers.pair_matrix import assembled, times
 from kernelbook.solvers.smo import smo_box
 from kernelbook.solvers.svm_certificate import certify, repair, settled
 from kernelbook.solvers.svm_dual import SVMSolution, bounds_reached
@@ -49,27 +49,23 @@ from kernelbook.solvers.svm_problem import constant_first
 __all__ = ["solve_small"]
 
 
-def solve_small(whole, rows, P, y, C, start=None, *, tol=1e-3, gap_tol=None, memory=None):
-    """Solve one binary problem on some rows of a larger one, or return None; see the module.
+def solve_small(K, P, y, C, start=None, *, tol=1e-3, gap_tol=None):
+    """Solve one binary problem, or return None; see the module.
 
     Parameters
     ----------
-    whole : (M, M) array, C-contiguous, positive semidefinite
-    rows : (n,) array of integers, the samples of this problem
+    K : PairMatrix, positive semidefinite
     P, y, C : (n, ℓ), (n,), (n,) arrays
-        Of these samples, as in `svm_dual.solve_svm`.
+        As in `svm_dual.solve_svm`.
     start : (n,) array, optional
         A β near the solution: Newton's method goes on from there, without SMO.  If that comes to
         nothing, all begins at zero.
-    memory : array, optional
-        See `kernelbook.solvers.part.part`.
     """
-    index = rows.astype(np.uint64)
-    if start is None and P.shape[1] == 1 and rows.size < len(whole):
-        solution = solve_with_constant(whole, index, P, y, C, tol, gap_tol, memory)
+    if start is None and P.shape[1] == 1:
+        solution = solve_with_constant(K, P, y, C, tol, gap_tol)
         if solution is not None:
             return solution
-    scale, least, most = extremes(whole, index, C)
+    scale, least, most = extremes(K, C)
     if not is_ordinary(scale, least, most):
         return None
     Q, T, has_constant = _span(P)
@@ -77,7 +73,7 @@ def solve_small(whole, rows, P, y, C, start=None, *, tol=1e-3, gap_tol=None, mem
     rho, penalized = 0.0, Q[:, has_constant:]
     if penalized.shape[1]:  # as in `svm_problem`
         rho = max(scale, 1.0 / np.median(C)) * y.size / penalized.shape[1]
-    K, problem = part(whole, index, memory), (Q, y, lo, hi)
+    problem = (Q, y, lo, hi)
 
     def proved(beta, nu, steps, h):
         """The solution from where Newton's method ended, h = Kβ; None if it proves too little."""
@@ -101,7 +97,7 @@ def solve_small(whole, rows, P, y, C, start=None, *, tol=1e-3, gap_tol=None, mem
             return solution
     if has_constant:
         return proved(*pairs_and_newton(K, Q, rho, y, lo, hi))
-    beta, nu, steps, reached = _in_the_box(whole, index, Q, rho, y, lo, hi)
+    beta, nu, steps, reached = _in_the_box(assembled(K), Q, rho, y, lo, hi)
     h = np.empty(y.size)
     steps += newton_and_product(K, *problem, beta, nu, PROX if reached else 1.0, h)
     return proved(beta, nu, steps, h)
@@ -117,9 +113,9 @@ def _span(P):
     return np.ascontiguousarray(Q), span.T @ (span.Q.T @ Q), has_constant
 
 
-def _in_the_box(whole, index, Q, rho, y, lo, hi):
+def _in_the_box(K, Q, rho, y, lo, hi):
     """The same without a constant: all features by multipliers."""
-    K = whole[np.ix_(index, index)] + rho * Q @ Q.T
+    K = K + rho * Q @ Q.T
     diag, v, steps = K.diagonal().copy(), y.copy(), 0
     beta, nu = np.zeros(y.size), np.zeros(Q.shape[1])
     for eps in (1.0, 0.3, START) if rho else (START,):

@@ -1,0 +1,215 @@
+"""Threads in one place: how many, where they run, and what BLAS may do meanwhile.
+
+`parallel_for` spreads compiled code, which releases Python's lock, over Python threads: they can be
+nested, forked and interrupted.  Three things made short loops slow, and are seen to here.
+
+**Threads wait for work**, in one pool: to start one takes longer than many a task.
+
+**Everybody stays on a core of its own.**  A thread that is woken up may be put on the core of
+whoever wakes it, although another one is idle.  The two take turns there, some milliseconds each,
+until Linux notices, and many a loop takes no longer.  Threads wake each other not only when a loop
+begins: whoever waits for Python's lock sleeps until its holder lets go.  So for as long as a loop
+lasts the caller stays on the core that it is on, and the helpers on the others.  Afterwards the
+caller may run where it could before.
+
+**BLAS has one thread** (`serial_blas`): its own would run beside ours.
+"""
+
+import ctypes
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ContextDecorator, contextmanager, nullcontext, suppress
+from functools import cache
+
+from threadpoolctl import ThreadpoolController
+
+__all__ = ["n_threads", "parallel_for", "serial_blas"]
+
+
+# -------------------------------------------------------------------------------------- BLAS
+
+
+class _SerialBLAS(ContextDecorator):
+    """Hold BLAS to one thread while at least one caller is inside; also `@serial_blas`.
+
+    The limit belongs to the whole process, so callers on several threads must share it: were each
+    to save and restore it alone, the last one out would restore what another had set.  Who comes
+    in first and who goes out last need not be the same thread, and threadpoolctl, from 3.8 on,
+    lets one thread at a time set limits and ignores the others in silence.  So we take that right
+    for as long as it takes to set a limit, and leave it to whoever comes next.
+    """
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._limit = None
+
+    def __enter__(self):
+        with self._lock:
+            self._inside += 1
+            if self._inside == 1:
+                with _control():
+                    self._limit = _controller().limit(limits=1, user_api="blas")
+
+    def __exit__(self, *exception):
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                with _control():
+                    self._limit.restore_original_limits()
+
+
+@contextmanager
+def _control():
+    """Inside, the limits that this thread sets count."""
+    owners = [c for c in _controller().lib_controllers if hasattr(c, "clear_controlling_thread")]
+    for owner in owners:
+        owner.clear_controlling_thread(force=True)
+    try:
+        yield
+    finally:
+        for owner in owners:
+            owner.clear_controlling_thread(force=True)
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    import scipy.linalg  # noqa: F401  NumPy and SciPy each bring a BLAS; both must be found
+
+    return ThreadpoolController()
+
+
+serial_blas = _SerialBLAS()
+
+
+# ------------------------------------------------------------------------------------- cores
+
+
+def _find_current_core():
+    """The C library's `sched_getcpu`, where there is one and threads can be told where to run."""
+    if not hasattr(os, "sched_setaffinity"):
+        return None
+    return getattr(ctypes.CDLL(None), "sched_getcpu", None)
+
+
+_current_core = _find_current_core()
+
+_this = threading.local()
+"""Of a caller that is held to one core, `cores`, those it may use; of a helper, `helps`."""
+
+
+def _cores() -> frozenset[int]:
+    """The cores that this thread may run on, as if it were not held to one of them."""
+    if hasattr(_this, "cores"):
+        return _this.cores
+    if hasattr(os, "sched_getaffinity"):
+        return frozenset(os.sched_getaffinity(0))
+    return frozenset(range(os.cpu_count() or 1))
+
+
+def _send(thread: int, cores: frozenset[int]) -> None:
+    with suppress(OSError):  # cores may go while we speak of them
+        os.sched_setaffinity(thread, cores)
+
+
+@contextmanager
+def _staying():
+    """Inside, a caller stays on its core; yields the others that it could use, for helpers.
+
+    In a loop within a loop nobody moves, and nothing is yielded.
+    """
+    cores = _cores()
+    if _current_core is None or len(cores) < 2 or vars(_this):
+        yield None
+        return
+    here = _current_core()
+    _this.cores = cores
+    _send(0, frozenset({here}))
+    try:
+        yield cores - {here}
+    finally:
+        _send(0, cores)
+        del _this.cores
+
+
+def n_threads() -> int:
+    """How many threads `parallel_for` uses.
+
+    The cores this process may run on, or less when NUMBA_NUM_THREADS or
+    OMP_NUM_THREADS says so (joblib sets both to one inside its workers).
+    """
+    asked = (os.environ.get(v, "") for v in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS"))
+    return max(1, min([len(_cores()), *(int(v) for v in asked if v.isdigit() and int(v) > 0)]))
+
+
+# ------------------------------------------------------------------------------------- loops
+
+
+class _Pool(ThreadPoolExecutor):
+    """Threads that wait for work, on cores that they are sent to."""
+
+    def __init__(self):
+        self._ids, self._cores = [], None
+        super().__init__(os.cpu_count() or 1, "kernelbook", self._begin)
+
+    def _begin(self):
+        _this.helps = True
+        self._ids.append(threading.get_native_id())
+        if self._cores:  # else those of whoever has started us, who may be held to one
+            _send(0, self._cores)
+
+    def move(self, cores):
+        """Send all threads, those to come as well, to these cores, unless they are there."""
+        if cores != self._cores:
+            self._cores = cores
+            for thread in self._ids:
+                _send(thread, cores)
+
+
+_pool = cache(_Pool)
+
+if hasattr(os, "register_at_fork"):  # a child has none of its parent's threads
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
+def parallel_for(task: Callable[[int], None], count: int | Iterable[int]) -> None:
+    """Call `task(i)` for every i, on several threads, with BLAS held to one thread each.
+
+    The tasks must write to disjoint places and spend their time without the GIL (jitted
+    code, BLAS, NumPy).  The first exception of a task is raised here.
+
+    The caller works, too, and starts at once; helpers join when they have woken up.  So nobody
+    ever waits for a thread that is not at work, however deep calls are nested.
+    """
+    todo = deque(range(count) if isinstance(count, int) else count)
+
+    def work():
+        try:
+            while True:
+                try:
+                    i = todo.popleft()
+                except IndexError:
+                    return
+                task(i)
+        except BaseException:
+            todo.clear()
+            raise
+
+    if len(todo) <= 1:
+        work()
+        return
+    helping = min(n_threads(), len(todo)) - 1
+    with serial_blas, _staying() if helping else nullcontext() as others:
+        if others:
+            _pool().move(others)
+        helpers = [_pool().submit(work) for _ in range(helping)]
+        try:
+            work()
+        finally:
+            busy = [helper for helper in helpers if not helper.cancel()]
+            wait(busy)
+    for helper in busy:
+        helper.result()
