@@ -210,19 +210,19 @@ def test_the_fitted_learner_is_small():
 
 
 @pytest.mark.parametrize(
-    ("learner", "squares"),
+    ("learner", "m", "squares"),
     [
-        (GRLSRegressor(Gaussian(1.0), Polynomials(2)), 1.2),
-        (GRLSRegressor(ThinPlate(), Polynomials(2)), 1.2),
-        (GRLSRegressorCV(Gaussian(1.0), Polynomials(2)), 3.2),  # LAPACK's dsyevd wants two more
+        (GRLSRegressor(Gaussian(1.0), Polynomials(2)), 1500, 1.2),
+        (GRLSRegressor(Gaussian(1.0), Polynomials(10)), 2000, 1.2),  # 66 features
+        (GRLSRegressor(ThinPlate(), Polynomials(2)), 1500, 1.2),
+        (GRLSRegressorCV(Gaussian(1.0), Polynomials(2)), 1500, 3.2),  # dsyevd wants two more
     ],
 )
-def test_memory(learner, squares):
+def test_memory(learner, m, squares):
     """A fit holds one m×m array, and a fifth of one for everything else."""
-    m = 1500
     points = RNG.normal(size=(m, 2))
     values, w = np.sin(points[:, 0]), RNG.uniform(1, 2, size=m)
-    clone(learner).fit(points[:50], values[:50], w[:50])
+    clone(learner).fit(points[:100], values[:100], w[:100])
     tracemalloc.start()
     learner.fit(points, values, w)
     peak = tracemalloc.get_traced_memory()[1]

@@ -78,7 +78,7 @@ METHODS = ("auto", "cholesky", "nullspace")
 _EPS = np.finfo(float).eps
 _ENOUGH = 1e-13  # a relative residual not worth improving
 _STEPS = 10
-_ROWS = 2048  # that stay in a core's cache
+_ROWS = 256  # of P that are looked at together: a copy of them is small beside P
 
 
 @dataclass
@@ -115,15 +115,15 @@ class Scaling:
 
     def __init__(self, gram, P, weights=None, rho=0.0):
         m = len(gram)
-        self.root = np.ones((m, 1))
+        self.root, self.P = np.ones((m, 1)), P
         if weights is not None and np.ptp(weights) > 0:
             w = np.maximum(weights / weights.max(), 1e-300)
             self.root = np.sqrt(w * (m / w.sum()))[:, None]
             gram *= self.root
             gram *= self.root.T
+            self.P = self.root * P
         self.features = feature_range(P, self.root[:, 0] ** 2)
         self.Q, self.T = self.features.Q, self.features.T
-        self.P = self.root * P
         self.gram = gram
         self.unit, self.norm = 1.0, self._norm()
         if not (1e-100 < self.norm < 1e100 and (rho == 0 or 1e-100 < rho < 1e100)):

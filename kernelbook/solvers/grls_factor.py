@@ -36,7 +36,7 @@ sections 5 and 6; Wahba, *Spline Models for Observational Data* (1990).
 """
 
 import numpy as np
-from scipy.linalg import LinAlgError, blas
+from scipy.linalg import LinAlgError, blas, qr
 
 from kernelbook._blas import cholesky, solve_triangular
 
@@ -158,7 +158,8 @@ class SchurFactor:
         self.store, self.Q = store, Q
         store.restore()
         store.factor(rho + jitter)
-        self._Qz, self._Rz = np.linalg.qr(store.forward(Q))
+        z = store.forward(Q)  # in Fortran order: its factor takes its place
+        self._Qz, self._Rz = qr(z, mode="economic", overwrite_a=True, check_finite=False)
 
     def solve(self, Y):
         """u and ν of (1)."""
