@@ -15,9 +15,9 @@ relative error at most 64(2d+8)u: 1.5e-11 in a thousand dimensions, and below 1e
 where rounding errors cancel.
 
 Of *whole numbers* (pixels, counts, indicators) the product is exact even in single precision, twice
-as fast, as long as ‖x‖‖z‖ ≤ 2²⁴: each partial sum of x·z, in any order, is a whole number, by
-Cauchy–Schwarz at most 2²⁴ in size, and single precision has all of those.  Then nothing is centred
-and nothing to be repaired.
+as fast, as long as no ‖x‖ is above 2¹²: each partial sum of x·z, in any order, is a whole number,
+by Cauchy–Schwarz at most 2²⁴ in size, and single precision has all of those.  Then nothing is
+centred and nothing to be repaired.
 
 Squaring overflows beyond 1e154 and underflows below 1e-154.  `roots`, which turns squares into
 distances, finds the entries that this may have hit and computes them again, scaled.
