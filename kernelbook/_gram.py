@@ -68,10 +68,10 @@ def distances(X, Z, *, squared=False):
     """
     if X.shape[1] <= DIRECT or Z.shape[0] == 0:
         square = _by_differences(X, Z)
-    elif are_whole(Z, WHOLE) and (X is Z or are_whole(X, WHOLE)):
-        square = _of_whole_numbers(X, Z)
     else:
-        square = _by_product(X, Z)
+        with np.errstate(over="ignore"):
+            whole = are_whole(Z, WHOLE) and (X is Z or are_whole(X, WHOLE))
+        square = _of_whole_numbers(X, Z) if whole else _by_product(X, Z)
     if squared:
         return square
 

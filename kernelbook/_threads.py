@@ -126,13 +126,19 @@ def _staying():
         yield None
         return
     here = _current_core()
-    _this.cores = cores
-    _send(0, frozenset({here}))
-    try:
+    try:  # from here on: Ctrl-C may come at any time
+        _this.cores = cores
+        _send(0, frozenset({here}))
         yield cores - {here}
     finally:
+        _release()
+
+
+def _release():
+    """Let this thread run where it may."""
+    cores = vars(_this).pop("cores", None)
+    if cores:
         _send(0, cores)
-        del _this.cores
 
 
 def n_threads() -> int:
@@ -152,27 +158,30 @@ class _Pool(ThreadPoolExecutor):
     """Threads that wait for work, on cores that they are sent to."""
 
     def __init__(self):
-        self._ids, self._cores = [], None
+        self._ids, self._cores, self._moving = [], None, threading.Lock()
         super().__init__(os.cpu_count() or 1, "kernelbook", self._begin)
 
     def _begin(self):
         _this.helps = True
-        self._ids.append(threading.get_native_id())
-        if self._cores:  # else those of whoever has started us, who may be held to one
-            _send(0, self._cores)
+        with self._moving:
+            self._ids.append(threading.get_native_id())
+            if self._cores:  # else those of whoever has started us, who may be held to one
+                _send(0, self._cores)
 
     def move(self, cores):
         """Send all threads, those to come as well, to these cores, unless they are there."""
-        if cores != self._cores:
-            self._cores = cores
-            for thread in self._ids:
-                _send(thread, cores)
+        with self._moving:
+            if cores != self._cores:
+                self._cores = cores
+                for thread in self._ids:
+                    _send(thread, cores)
 
 
 _pool = cache(_Pool)
 
-if hasattr(os, "register_at_fork"):  # a child has none of its parent's threads
+if hasattr(os, "register_at_fork"):  # a child has none of its parent's threads, and is not held
     os.register_at_fork(after_in_child=_pool.cache_clear)
+    os.register_at_fork(after_in_child=_release)
 
 
 def parallel_for(task: Callable[[int], None], count: int | Iterable[int]) -> None:

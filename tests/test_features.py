@@ -17,7 +17,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from kernelbook import ranges
+from kernelbook import SVMGBClassifier, ranges
 from kernelbook.features import (
     Constant,
     Polynomials,
@@ -27,7 +27,7 @@ from kernelbook.features import (
     evaluate,
     feature_range,
 )
-from kernelbook.kernels import Gaussian, Multiquadric, Polyharmonic, ThinPlate
+from kernelbook.kernels import Gaussian, Linear, Multiquadric, Polyharmonic, ThinPlate
 
 EPS = np.finfo(float).eps
 
@@ -149,6 +149,23 @@ def test_constant_of_sparse_rows_and_of_words():
     np.testing.assert_array_equal(Constant().fit(frame).transform(frame), np.ones((2, 1)))
     with pytest.raises(ValueError, match="feature names"):
         Constant().fit(frame).transform(frame[["a"]])
+
+
+def test_constant_does_not_look_at_numbers():
+    """NaN or not, 1 is 1; how many columns there are is still asked."""
+    X = np.array([[1.0, np.nan], [np.inf, 2.0], [-0.0, 1e30]])
+    for rows in (X, X.astype(np.float32), np.asfortranarray(X), X[::2]):
+        map_ = Constant().fit(rows)
+        np.testing.assert_array_equal(map_.transform(rows), np.ones((len(rows), 1)))
+        assert map_.n_features_in_ == 2
+        with pytest.raises(ValueError, match="3 features"):
+            map_.transform(np.ones((4, 3)))
+    for bad in (np.empty((0, 2)), np.empty((3, 0)), np.ones(3), np.ones((2, 2, 2))):
+        with pytest.raises(ValueError, match=r"minimum|2D|dim"):
+            Constant().fit(bad)
+    # Learners look at them all the same.
+    with pytest.raises(ValueError, match="NaN"):
+        SVMGBClassifier(Linear()).fit(X, [0, 1, 0])
 
 
 def test_a_function_of_X():

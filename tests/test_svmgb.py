@@ -126,8 +126,8 @@ def test_votes_one_sample_at_a_time():
     np.testing.assert_allclose(scores, naive.votes(F, 4), rtol=1e-14)
     assert np.all(np.abs(scores - np.round(scores)) < 1 / 3 + 1e-12)
     codes = np.array([2, 0, 1, 0, 2])
-    assert [list(rows) for rows, _ in binary_problems(codes, 3, "ovo")] == [
-        [1, 2, 3], [0, 1, 3, 4], [0, 2, 4],
+    assert [(list(rows), list(sign)) for rows, sign in binary_problems(codes, 3, "ovo")] == [
+        ([1, 3, 2], [-1, -1, 1]), ([1, 3, 0, 4], [-1, -1, 1, 1]), ([2, 0, 4], [-1, 1, 1]),
     ]  # fmt: skip
     np.testing.assert_array_equal(predicted(np.array([0.0, 1e-300, -1.0])), [0, 1, 0])
 

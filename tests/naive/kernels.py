@@ -34,6 +34,29 @@ def inner(x, z):
     return total
 
 
+def are_whole(A, most):
+    """Whether all of A is whole numbers, and no ‖a_i‖² is above `most`, in Python's integers."""
+    for row in A:
+        if not all(math.isfinite(a) and float(a).is_integer() for a in row):
+            return False
+        if sum(int(a) ** 2 for a in row) > most:
+            return False
+    return True
+
+
+def squares_of_whole(X, Z):
+    """‖x_i − z_j‖² of whole numbers, in Python's integers."""
+    return [[sum((int(a) - int(b)) ** 2 for a, b in zip(x, z, strict=True)) for z in Z] for x in X]
+
+
+def whole_to_squares(product, a2, b2):
+    """‖a_i‖² + ‖b_j‖² − 2a_i·b_j, in Python's integers."""
+    return [
+        [int(s) + int(t) - 2 * int(p) for p, t in zip(line, b2, strict=True)]
+        for line, s in zip(product, a2, strict=True)
+    ]
+
+
 def gaussian(width):
     return lambda x, z: np.exp(-((distance(x, z) / LD(width)) ** 2))
 

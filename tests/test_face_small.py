@@ -1,0 +1,79 @@
+"""Newton's method on a face, compiled for small samples: each piece against a plain one."""
+
+import numpy as np
+import pytest
+from naive import svm as naive
+from svm_samples import box, cut, problem
+
+from kernelbook.features import feature_range
+from kernelbook.solvers import face, face_small
+from kernelbook.solvers.pair_matrix import pair_matrix
+from kernelbook.solvers.svm_certificate import violation
+from kernelbook.solvers.svm_dual import solve_svm
+
+
+@pytest.mark.interpreted
+def test_equations_are_solved_and_singular_ones_by_least_norm():
+    rng = np.random.default_rng(0)
+    B = rng.normal(size=(12, 12))
+    A, b = B @ B.T + np.eye(12), rng.normal(size=12)
+    U, x = A.copy(), b.copy()
+    assert face_small.factorize(U)
+    np.testing.assert_allclose(np.triu(U), np.linalg.cholesky(A).T, atol=1e-12)
+    face_small.solve(U, x)
+    np.testing.assert_allclose(x, np.linalg.solve(A, b), atol=1e-12)
+    assert not face_small.factorize(-A)
+    S = B[:, :4] @ B[:, :4].T
+    rhs = S @ b
+    x = face_small._least_norm_solve(S, rhs)
+    np.testing.assert_allclose(x, np.linalg.pinv(S) @ rhs, atol=1e-9)
+    assert face_small._least_norm_solve(np.empty((0, 0)), np.empty(0)).size == 0
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(("l", "eps"), [(0, 1e-2), (1, 1e-1), (3, 0.1), (3, 1.0)])
+@pytest.mark.parametrize("p", [0, 13, 40, None])
+def test_step_on_the_face_is_that_of_its_naive_twin(l, eps, p):
+    K, P, y, C = problem(40, l, 3, C=1.0)
+    Q, (lo, hi) = feature_range(P).Q, box(y, C)
+    s = solve_svm(K, P, y, C)
+    beta = s.beta.copy()
+    beta[np.flatnonzero(np.abs(beta) == 1.0)[:3]] *= 0.98  # they will want to go back
+    beta[(beta > lo) & (beta < hi)] *= 0.99
+    v = y - K @ beta - P @ s.coef
+    F, target, mu = naive.face_step(K, Q, v, Q.T @ beta, lo, hi, beta, eps)
+    assert np.any((target == lo[F]) | (target == hi[F]))  # some were held
+    args = (cut(K, p), Q, v, Q.T @ beta, lo, hi, beta, np.array(F), eps)
+    found, ours, mu_ours = face_small._target(*args)
+    assert found
+    np.testing.assert_allclose(ours, target, atol=1e-8)
+    np.testing.assert_allclose(mu_ours, mu, atol=1e-7)
+    theirs, mu_theirs = face.face_target(
+        K[np.ix_(F, F)], Q, v, Q.T @ beta, lo, hi, beta, np.array(F), eps
+    )
+    np.testing.assert_allclose(ours, theirs, atol=1e-8)
+    np.testing.assert_allclose(mu_ours, mu_theirs, atol=1e-7)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("l", [0, 1, 4])
+@pytest.mark.parametrize("p", [0, 20, 50, None])
+def test_newton_ends_where_the_plain_one_does(l, p):
+    K, P, y, C = problem(50, l, 1, C=3.0)
+    Q, (lo, hi) = feature_range(P).Q, box(y, C)
+    beta, nu = np.zeros(50), np.zeros(Q.shape[1])
+    steps = face_small.newton_small(cut(K, p), Q, y, lo, hi, beta, nu, 1.0, 80)
+    assert 2 < steps < 80
+    assert violation(beta, y - K @ beta - Q @ nu, lo, hi) < 1e-12
+    plain, nu_plain, _ = face.newton(K, Q, y, lo, hi, np.zeros(50), 0 * nu, prox=1.0)
+    np.testing.assert_allclose(beta, plain, atol=1e-9)
+    np.testing.assert_allclose(nu, nu_plain, atol=1e-9)
+
+
+def test_newton_leaves_a_large_face_to_others():
+    m = face_small.LIMIT + 50
+    K, P, y, C = problem(m, 1, 0)
+    Q, (lo, hi) = feature_range(P).Q, box(y, C)
+    beta, nu = np.zeros(m), np.zeros(1)
+    assert face_small.newton_small(pair_matrix(K), Q, y, lo, hi, beta, nu, 1.0, 80) == 0
+    assert not beta.any()
