@@ -7,16 +7,17 @@ What differs:
 
 - *The kernel matrix is given by blocks*, which pairs of classes share: a row is put together when
   a coordinate first moves (`kernelbook.solvers.pair_matrix`).
-- *The Cholesky factor is a plain triple loop*, by rows.  Up to `LIMIT` coordinates that is no
-  slower than calling LAPACK; with more, `newton_small` gives up, and `face.newton` can take over.
+- *Equations are solved by plain loops* (`small_algebra`).  With more than `LIMIT` coordinates,
+  where LAPACK is faster, `newton_small` gives up, and `face.newton` can take over.
 """
 
 import numpy as np
 
 from kernelbook._jit import jit
 from kernelbook.solvers.pair_matrix import diagonal, fetch, times
+from kernelbook.solvers.small_algebra import dot, factorize, least_norm_solve, solve
 
-__all__ = ["LIMIT", "factorize", "newton_small", "solve"]
+__all__ = ["LIMIT", "newton_small"]
 
 EPS = float(np.finfo(float).eps)
 LIMIT = 300
@@ -25,77 +26,6 @@ SETTLED = 1e-3
 """How fast the proximal term falls once the face is found."""
 ROUNDS = 12
 """How often a step may be re-solved because coordinates left the box."""
-
-
-# -------------------------------------------------------------------------- linear equations
-
-
-@jit(fast=True)
-def _dot(x, y):
-    total = 0.0
-    for k in range(x.size):
-        total += x[k] * y[k]
-    return total
-
-
-@jit(fast=True)
-def _subtract(c, x, out):
-    for k in range(out.size):
-        out[k] -= c * x[k]
-
-
-@jit(fast=True)
-def factorize(A):
-    """A = UᵀU, U in the upper triangle; False where A is not positive definite.
-
-    Two rows of U are subtracted from those below at once: half as many numbers travel.
-    """
-    n = len(A)
-    for k in range(n):
-        row, odd = A[k, k:], k % 2 == 1
-        if odd:  # the row before has not been subtracted from this one yet
-            _subtract(A[k - 1, k], A[k - 1, k:], row)
-        if not row[0] > 0.0:
-            return False
-        row /= np.sqrt(row[0])
-        if odd:
-            for i in range(k + 1, n):
-                x, y, out = A[k - 1, i:], A[k, i:], A[i, i:]
-                c, d = x[0], y[0]
-                for j in range(out.size):
-                    out[j] -= c * x[j] + d * y[j]
-    return True
-
-
-@jit(fast=True)
-def solve(U, x):
-    """x ← (UᵀU)⁻¹x"""
-    n = x.size
-    for i in range(n):
-        x[i] /= U[i, i]
-        _subtract(x[i], U[i, i + 1 :], x[i + 1 :])
-    for j in range(n):
-        i = n - 1 - j
-        x[i] = (x[i] - _dot(U[i, i + 1 :], x[i + 1 :])) / U[i, i]
-
-
-@jit
-def _least_norm_solve(S, rhs):
-    """Solve Sx = rhs for positive semidefinite S; least norm where S is singular."""
-    U, x = S.copy(), rhs.copy()
-    if rhs.size == 0:
-        return x
-    if factorize(U):
-        pivots = np.diag(U)
-        if pivots.min() > 1e-6 * pivots.max():
-            solve(U, x)
-            return x
-    size, V = np.linalg.eigh(S)
-    x[:] = 0.0
-    for k in range(size.size):
-        if size[k] > 1e-13 * size[-1]:
-            x += V[:, k] * (np.sum(V[:, k] * rhs) / size[k])
-    return x
 
 
 # --------------------------------------------------------------------------------- the step
@@ -126,16 +56,16 @@ def _target(K, Q, v, res, lo, hi, beta, F, eps):
         solve(H, W[p])
     held, rhs = np.empty(most, np.int64), np.empty(r + most)
     for p in range(r):
-        rhs[p] = _dot(B[p], d) + res[p]
+        rhs[p] = dot(B[p], d) + res[p]
     q = 0  # how many are held
     for _ in range(ROUNDS):
         S = np.empty((r + q, r + q))
         for b in range(r + q):
             for p in range(r):
-                S[p, b] = _dot(B[p], W[b])
+                S[p, b] = dot(B[p], W[b])
             for a in range(q):
                 S[r + a, b] = W[b, held[a]]
-        mu = _least_norm_solve(S, rhs[: r + q])
+        mu = least_norm_solve(S, rhs[: r + q])
         inside = np.ones(n, dtype=np.bool_)
         inside[held[:q]] = False
         out = 0
@@ -232,7 +162,7 @@ def newton_small(K, Q, y, lo, hi, beta, nu, prox, max_steps):
             s[face[a]] = target[a] - beta[face[a]]
         times(K, s, Ks)
         # The best t in [0, 1] along s for the Lagrangian at the new multipliers.
-        slope, curvature = _dot(v, s), _dot(s, Ks)
+        slope, curvature = dot(v, s), dot(s, Ks)
         for p in range(r):
             for a in range(count):
                 slope -= mu[p] * Q[face[a], p] * s[face[a]]

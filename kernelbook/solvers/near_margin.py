@@ -16,8 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from kernelbook._jit import jit
+from kernelbook.solvers.small_algebra import dot
 
-__all__ = ["Near", "add", "decisions", "dot", "face_matrix", "grown", "near_margin"]
+__all__ = ["Near", "decisions", "face_matrix", "grown", "near_margin"]
 
 
 FEW = 8
@@ -79,22 +80,6 @@ def _whole_rows(X):
 
 
 # ------------------------------------------------------------------------------ along the rows
-
-
-@jit(fast=True)
-def dot(x, y):
-    """Σ x_k y_k over the entries of y; x may be longer."""
-    total = 0.0
-    for k in range(y.size):
-        total += x[k] * y[k]
-    return total
-
-
-@jit(fast=True)
-def add(c, x, y):
-    """y ← y + cx over the entries of y; x may be longer."""
-    for k in range(y.size):
-        y[k] += c * x[k]
 
 
 @jit(fast=True)

@@ -20,9 +20,9 @@ step by step the same, and ends at the same minimizer.  Three things make a step
 import numpy as np
 
 from kernelbook._jit import jit, larger, smaller
-from kernelbook.solvers.face_small import factorize, solve
-from kernelbook.solvers.near_margin import add, decisions, dot, face_matrix
+from kernelbook.solvers.near_margin import decisions, face_matrix
 from kernelbook.solvers.newton import NewtonResult
+from kernelbook.solvers.small_algebra import add, dot, factorize, solve
 
 __all__ = ["newton_near", "zero_near"]
 

@@ -32,8 +32,8 @@ method*, SIAM J. Optim. 13.
 import numpy as np
 
 from kernelbook._jit import jit
-from kernelbook.solvers.face_small import factorize, solve
-from kernelbook.solvers.near_margin import add, decisions, dot, face_matrix, near_margin
+from kernelbook.solvers.near_margin import decisions, face_matrix, near_margin
+from kernelbook.solvers.small_algebra import add, dot, factorize, solve
 
 __all__ = ["by_sides"]
 
