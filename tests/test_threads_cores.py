@@ -130,6 +130,40 @@ def test_an_interrupt_from_the_keyboard_lets_the_caller_go(cores):
     assert not vars(_threads._this)
 
 
+def test_an_interrupt_may_come_as_soon_as_the_caller_is_held(cores, monkeypatch):
+    send, calls = _threads._send, []
+
+    def interrupted(thread, to):
+        send(thread, to)
+        calls.append(to)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(_threads, "_send", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        parallel_for(lambda i: None, 4)
+    assert here() == cores
+    assert not vars(_threads._this)
+
+
+def test_a_child_of_a_task_is_not_held(cores):
+    def child_sees():
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:  # nothing of the tests may run here: leave by _exit
+            held = here() != cores or bool(vars(_threads._this)) or n_threads() < 2
+            os.write(write, b"held" if held else b"free")
+            os._exit(0)
+        os.waitpid(child, 0)
+        os.close(write)
+        with os.fdopen(read) as pipe:
+            return pipe.read()
+
+    caller, seen = threading.get_ident(), []
+    together(lambda _: seen.append(child_sees()) if threading.get_ident() == caller else None)
+    assert seen == ["free"]
+
+
 def test_a_loop_within_a_loop_moves_nobody(cores, sent):
     def look():
         before, sends = here(), len(sent)
