@@ -120,8 +120,8 @@ class Kernel:
         X, _, _ = self._rows(X, None)
         m = X.shape[0]
         gram = np.empty((m, m), dtype=np.float32) if out is None else out
-        gram[:, m:] = 0.0
         fill_single(self._fill_single(X), gram, parallel=self._thread_safe)
+        gram[:, m:] = 0.0  # not first: whoever first touches a page waits for it, and alone
         gram[np.arange(m), np.arange(m)] = self._diag(X)
         return gram
 
