@@ -97,8 +97,12 @@ def feature_range(P, weights=None, rtol=None) -> FeatureRange:
         Q, T, s = quick
         T = T / size[:, None] if weights is None else T / size[:, None] / np.sqrt(weights.max())
         return FeatureRange(Q, T, s / s[0])
-    with one_thread(l):  # the second thread of BLAS would only wait, loudly
-        U, s, Vt = linalg.svd(scaled, full_matrices=False)
+    if l == 1:
+        s, Vt = np.linalg.norm(scaled, axis=0), np.ones((1, 1))
+        U = scaled / (s or 1.0)
+    else:
+        with one_thread(l):  # the second thread of BLAS would only wait, loudly
+            U, s, Vt = linalg.svd(scaled, full_matrices=False)
     r = int(np.sum(s > rtol * s[0])) if s[0] > 0 else 0
     T = (Vt[:r].T / s[:r]) / size[:, None]
     T[absent] = 0.0  # exactly, not up to rounding: off the sample the feature may be large

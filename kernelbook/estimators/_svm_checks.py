@@ -68,8 +68,10 @@ def check_features(P, w):
 
 def labels(y):
     """(classes, codes) of at least two classes."""
-    check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
+    whole = y.dtype.kind in "biuf" and np.array_equal(classes, np.rint(classes))
+    if not whole or 2 * classes.size > y.size:  # or what scikit-learn has to say of them
+        check_classification_targets(y)
     if classes.size < 2:
         raise ValueError(
             f"y has one class only, {classes.tolist()}; a classifier needs at least two classes "

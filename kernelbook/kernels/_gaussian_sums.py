@@ -17,7 +17,7 @@ from kernelbook.kernels._profiles import exp2
 __all__ = ["gram_sums", "sums"]
 
 STRIP = 128
-PANEL = 256
+PANEL = 64
 
 
 @jit(fast=True)
@@ -82,12 +82,20 @@ def sums(X, Z, factor, c):
 
 
 def gram_sums(X, factor, c):
-    """The same with Z = X; each thread has strips and a sum of its own."""
-    Xt, strips = np.ascontiguousarray(X.T), range(0, len(X), STRIP)
-    totals = np.zeros((n_threads(), len(X)))
+    """The same with Z = X; each thread has strips and a sum of its own.
+
+    Who has which strips is settled beforehand, or rounding would differ from call to call: the
+    longest first, each to whoever has the least to do.
+    """
+    Xt, totals = np.ascontiguousarray(X.T), np.zeros((n_threads(), len(X)))
+    shares, work = [[] for _ in totals], np.zeros(len(totals))
+    for start in reversed(range(0, len(X), STRIP)):
+        t = np.argmin(work)
+        shares[t].append(start)
+        work[t] += start + STRIP
 
     def some(t):
-        for start in strips[t :: len(totals)]:
+        for start in shares[t]:
             strip_sums(X, Xt, factor, c, start, totals[t])
 
     parallel_for(some, len(totals))

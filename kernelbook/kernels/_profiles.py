@@ -82,6 +82,15 @@ def exp2_of_single(y):
 
 
 @jit(fast=True)
+def exp2_of_singles(t):
+    """2^t in place, in single precision."""
+    for i in range(t.shape[0]):
+        row = t[i]
+        for j in range(row.shape[0]):
+            row[j] = exp2_of_single(row[j])
+
+
+@jit(fast=True)
 def exponential(t, rate):
     """exp(−rate·t)."""
     factor = -LOG2_E * rate

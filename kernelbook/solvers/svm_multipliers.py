@@ -110,6 +110,8 @@ def separate(Q, y, w):
     m, r = Q.shape
     if r == 0:
         return None
+    if r == 1 and (sides := y * Q[:, 0]).min() <= 0 <= sides.max():
+        return None
     few = _spread(m, r)
     if few.size < m and _first_nearest(y[few, None] * Q[few], np.ones(few.size)) is None:
         return None
