@@ -254,9 +254,15 @@ def fill_gram(fill, out, *, symmetric, parallel=True, dimensions=1):
 
     def panel(p):
         rows = panels[p]
-        for cols, tile in _tiles(rows, rows.start if symmetric else 0, n, size):
+        if symmetric:  # on the diagonal by halves: of their four blocks one is an image
+            for half in _slices(rows.start, rows.stop, size // 2):
+                tiles(half, half.start, rows.stop, size // 2)
+        tiles(rows, rows.stop if symmetric else 0, n, size)
+
+    def tiles(rows, start, stop, size):
+        for cols, tile in _tiles(rows, start, stop, size):
             fill(rows, cols, tile)
-            if symmetric and cols == rows:  # the first tile of a panel lies on the diagonal
+            if symmetric and cols == rows:
                 mirror(tile)
             elif symmetric:
                 transpose(tile, out[cols, rows])

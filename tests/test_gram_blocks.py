@@ -81,7 +81,7 @@ def test_a_block_on_the_diagonal_is_mirrored(n, start):
 
 
 @pytest.mark.parametrize("d", [3, 40])
-@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: type(kernel).__name__)
 def test_blocks_of_a_kernel_are_parts_of_its_matrix(kernel, d):
     X = np.random.default_rng(0).normal(size=(640, d))
     gram, block = kernel(X), kernel.blocks(X)

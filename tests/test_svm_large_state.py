@@ -51,3 +51,29 @@ def test_a_shrunk_problem_has_its_part_of_the_matrix(d, known):
     expected = kernel(X[rows]) + state.rho * np.outer(Q[rows, 1], Q[rows, 1])
     np.testing.assert_allclose(G.rows[G.slot][:, :5], expected, atol=1e-5)
     np.testing.assert_allclose(G.diag[0, :5], expected.diagonal(), atol=1e-5)
+
+
+@pytest.mark.interpreted
+def test_exponential_of_singles():
+    t = -np.concatenate([np.linspace(0, 126, 1001), [126.5, 200.0, 1e6]]).astype(np.float32)[None]
+    exact, out = 2.0 ** t.astype(np.float64), t.copy()
+    _profiles.exp2_of_singles(out)
+    normal = t > -126
+    np.testing.assert_allclose(out[normal], exact[normal], rtol=1.3e-7)
+    assert np.all(out[t < -126] == 0)
+
+
+@pytest.mark.parametrize(("d", "width", "rtol"), [(32, 6.0, 1.3e-7), (100, 10.0, 1e-5)])
+def test_in_many_dimensions_the_matrix_to_search_with_is_coarser(d, width, rtol):
+    X, kernel = np.random.default_rng(1).normal(size=(300, d)), Gaussian(width)
+    error = np.abs(kernel.single(X) / kernel(X) - 1.0).max()
+    assert error < rtol
+    assert (error > 1.3e-7) == (d > 32)
+
+
+def test_where_single_precision_would_lose_digits_it_is_not_used():
+    """Far apart for the width, exponents are large: a float32 would have no fraction of them."""
+    X, kernel = np.random.default_rng(2).normal(size=(300, 100)), Gaussian(1.0)
+    exact = kernel(X)
+    seen = exact > 1e-30
+    np.testing.assert_allclose(kernel.single(X)[seen], exact[seen], rtol=1.3e-7)
