@@ -57,7 +57,7 @@ lab: env  ## open the chapters in JupyterLab (LABFLAGS="--no-browser --port=9999
 run: env  ## re-execute notebooks in place: make run, or make run NB=book/part/chapter.ipynb
 	@$(BIN)/python tools/run_notebooks.py $(NB)
 
-bench: env  ## measure beside other libraries: make bench, make bench QUICK=1, make bench NAMES="gram grls"
+bench: env  ## measure beside other libraries: make bench, make bench QUICK=1, make bench NAMES="gram grls_dense"
 	@$(BIN)/python -m benchmarks $(if $(QUICK),--quick) $(NAMES)
 
 lock: env  ## write requirements.txt anew from pyproject.toml

@@ -5,7 +5,7 @@ them: digits, time and memory.
 
 **Digits.**  The textbook formula ‖x−z‖² = ‖x‖² + ‖z‖² − 2x·z turns distances into one matrix
 product, and destroys them when x and z are close to each other and far from the origin: two
-points near 10⁸ that are 1 apart come out anywhere between 0 and 2.  The differences x−z
+points near 10⁸ that are 1 apart come out as −4, 0 or 4.  The differences x−z
 themselves are harmless (Sterbenz: when two numbers agree within a factor two, their difference
 is exact).  So in up to `DIRECT` dimensions we sum squared differences, which costs no more than
 the product there; above, we use the product on data centred at the mean of Z and repair what it
@@ -289,7 +289,8 @@ def fill_single(fill, out, *, parallel=True):
     """The symmetric K(X, X) in single precision, in the first columns of `out`, C-contiguous.
 
     `fill(rows, cols, tile, single)` has a float64 tile to work in, and writes to `single`.  What is
-    stored is half as much to write and to read, and 3·10⁻⁸ away: enough to search by.
+    stored is half as much to write and to read, and some 10⁻⁷ of an entry away (in many dimensions
+    more, see `Gaussian._fill_single`): enough to search by.
     """
     m = out.shape[0]
     panels = _slices(0, m, TILE)
@@ -373,7 +374,12 @@ def transpose(tile, out):
 
 @jit
 def place(tile, out, row, col):
-    """Write the tile at (row, col) of `out` and its transpose at (col, row)."""
+    """Write the tile at (row, col) of `out` and its transpose at (col, row).
+
+    On the diagonal what is below is an image: products in single precision are not symmetric.
+    """
+    if row == col:
+        mirror(tile[:, : tile.shape[0]])
     for i in range(tile.shape[0]):
         to, line = out[row + i, col : col + tile.shape[1]], tile[i]
         for j in range(line.shape[0]):

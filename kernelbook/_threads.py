@@ -5,12 +5,13 @@ nested, forked and interrupted.  Three things made short loops slow, and are see
 
 **Threads wait for work**, in one pool: to start one takes longer than many a task.
 
-**Everybody stays on a core of its own.**  A thread that is woken up may be put on the core of
-whoever wakes it, although another one is idle.  The two take turns there, some milliseconds each,
-until Linux notices, and many a loop takes no longer.  Threads wake each other not only when a loop
-begins: whoever waits for Python's lock sleeps until its holder lets go.  So for as long as a loop
-lasts the caller stays on the core that it is on, and the helpers on the others.  Afterwards the
-caller may run where it could before.
+**The caller has a core of its own**, where the system can be told so.  A thread that is woken up
+may be put on the core of whoever wakes it, although another one is idle.  The two take turns there,
+some milliseconds each, until Linux notices, and many a loop takes no longer.  Threads wake each
+other not only when a loop begins: whoever waits for Python's lock sleeps until its holder lets go.
+So for as long as a loop lasts the caller stays on the core that it is on, and the helpers share the
+others.  Afterwards the caller may run where it could before.  (Two callers at once may meet on one
+core, and the helpers obey whoever came last: that costs time, and nothing else.)
 
 **BLAS has one thread** (`serial_blas`): its own would run beside ours.
 """

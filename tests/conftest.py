@@ -34,6 +34,20 @@ def pytest_configure(config):
     )
 
 
+@pytest.fixture(autouse=True)
+def leaves_threads_as_they_were():
+    """No test, and no loop of ours, may change where and on how many cores the next one runs."""
+    names = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+    def threads():
+        cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+        return cores, [os.environ.get(name) for name in names]
+
+    before = threads()
+    yield
+    assert threads() == before
+
+
 @pytest.fixture(scope="module")
 def browser():
     """A real browser over the built book; without one the tests that want it are skipped."""

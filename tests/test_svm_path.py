@@ -104,7 +104,7 @@ def test_svc(kernel):
     path = svm_path(K, P, y, C_max=100.0)
     checked = 0
     for low, high, size in list(zip(path.C, path.C[1:], path.elbow_size, strict=False))[::3]:
-        if size == 0:
+        if size == 0 or high - low < 1e-12 * high:  # two events in one: nobody need be free there
             continue
         C = 0.3 * low + 0.7 * high
         beta, lam = path(C)

@@ -47,7 +47,7 @@ S1, S2, S3, S4, S5, S6, S7 = _S[1:8]
 
 @jit(fast=True)
 def exp2_single(t, out):
-    """out = 2^t rounded to single precision, for t ≤ 0; 0 where that is no normal number.
+    """out = 2^t in single precision, for t ≤ 0; 0 where that is no normal number.
 
     The fraction is formed in double precision, so that a large |t| costs no digits; the polynomial,
     of degree 7, in single.

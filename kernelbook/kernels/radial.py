@@ -129,7 +129,7 @@ class Gaussian(_Radial):
         """log₂ K by one matrix product a tile, rows being longer by two numbers.
 
         In few dimensions a product in double precision takes no longer.  In many, one in single
-        takes half the time; its rounding errors, some √d·2⁻²⁴·‖z‖², must not count.
+        takes half the time; its rounding errors, typically √d·2⁻²⁴·‖z‖², must not count.
         """
         factors = self.exponents(X)
         if factors is None:

@@ -7,8 +7,8 @@ With the samples of one class before those of the other, the matrix of a pair is
 
 One-vs-one classification has such a problem for every pair of classes.  A and D are shared by all
 pairs that a class takes part in; B belongs to this pair alone, and can be forgotten after it.  So
-no more than one class with itself, for each, and one B for each thread have to be in memory, and
-they stay in the cache: the matrix of all samples is never needed.
+beside the rows that are asked for no more than one class with itself, for each, and one B for each
+thread have to be in memory: the matrix of all samples is needed only where this comes to nothing.
 
 A problem needs few rows of K, those of its support vectors and of a few more.  `fetch` puts a row
 together when it is first asked for; SMO and Newton's method, which come one after the other, read
@@ -71,7 +71,7 @@ def fetch(K, some):
     """Put those of some rows together that are not at hand yet: row i is then rows[slot[i]].
 
     For all that a loop needs, before it begins.  A loop that asks row by row would count who uses
-    the arrays of K, up and down at every turn, and take twice as long.
+    the arrays of K, up and down at every turn, and take twice as long.  (SMO has no choice.)
     """
     A, B, D, rows, slot, count = K
     p, q = B.shape

@@ -22,11 +22,10 @@ coordinates at once, and with two passes instead of three:
 - *Rows on demand.*  A problem with few support vectors needs few rows of K.  A row of a Gaussian
   is computed when a step first asks for it, from K_ij = 2^(−‖z_i − z_j‖²), with a_i·a_j added, the
   penalty of `svm_large`: in few dimensions that takes hardly longer than to read it.  Differences
-  lose nothing to cancellation, so that single precision does for them, too: with z rounded,
-  an entry is wrong by 10⁻⁷·‖z‖ at most.
-  There is a budget; when it is spent, `smo_lanes` returns, and the caller fills the whole matrix by
-  tiles, which is cheaper by the row.  A pair of classes copies its rows
-  from blocks in double precision in the same way (`pair_matrix`).
+  lose nothing to cancellation, so that single precision does for them, too: with z rounded, an
+  entry is wrong by some 10⁻⁷·(1 + ‖z‖).  There is a budget; when it is spent, `smo_lanes` returns,
+  and the caller fills the whole matrix by tiles, which is cheaper by the row.  A pair of classes
+  copies its rows from blocks in double precision in the same way (`pair_matrix`).
 - *Rows one after the other.*  Row i of K lies where `slot[i]` says: a row that is computed on
   demand takes the next free place.  A page of memory is cleared when it is first touched, and a
   large page holds many rows: spread over the whole matrix, a tenth of the rows would touch it all.

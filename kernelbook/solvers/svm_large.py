@@ -3,7 +3,7 @@
     minimize  ½βᵀKβ − yᵀβ,      Qᵀβ = 0,   lo ≤ β ≤ hi           (Q: orthonormal features)
 
 Nearly all the time of a large problem goes into reading K.  A matrix in single precision takes half
-the time, and what it gets wrong, 3·10⁻⁸ of an entry, matters only at the very end.  So:
+the time, and what it gets wrong, 10⁻⁷ to 10⁻⁵ of an entry, matters only at the very end.  So:
 
 1. *Descend.*  SMO on the single-precision K, to a violation of 0.3.  Features other than the
    constant are an augmented Lagrangian: ρQQᵀ is added to K (`svm_large_state`).
