@@ -58,8 +58,18 @@ PRELOAD = [
 ]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def environment():
+    """Dask sets OMP_NUM_THREADS=1 for the processes it starts, and leaves it so for the tests that
+    come after these."""
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
+
+
 @pytest.fixture(scope="module")
-def client():
+def client(environment):
     method = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
     with dask.config.set({"distributed.worker.multiprocessing-method": method}):
         if method == "forkserver":
