@@ -21,9 +21,9 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ContextDecorator, contextmanager, nullcontext, suppress
 from functools import cache
+from queue import SimpleQueue
 
 from threadpoolctl import ThreadpoolController
 
@@ -51,16 +51,31 @@ class _SerialBLAS(ContextDecorator):
     def __enter__(self):
         with self._lock:
             self._inside += 1
-            if self._inside == 1:
-                with _control():
-                    self._limit = _controller().limit(limits=1, user_api="blas")
+            try:
+                if self._inside == 1:
+                    with _control():
+                        self._limit = _controller().limit(limits=1, user_api="blas")
+            except BaseException:  # Ctrl-C: nobody has come in
+                self._inside -= 1
+                raise
 
     def __exit__(self, *exception):
         with self._lock:
             self._inside -= 1
             if self._inside == 0:
-                with _control():
-                    self._limit.restore_original_limits()
+                try:
+                    self._restore()
+                except BaseException:  # Ctrl-C: once more, which does no harm
+                    self._restore()
+                    raise
+
+    def _restore(self):
+        with _control():
+            self._limit.restore_original_limits()
+
+    def forked(self):
+        """In a child nobody else holds the lock, whoever held it in the parent."""
+        self._lock = threading.Lock()
 
 
 @contextmanager
@@ -132,14 +147,18 @@ def _staying():
         _send(0, frozenset({here}))
         yield cores - {here}
     finally:
-        _release()
+        try:
+            _release()
+        except BaseException:
+            _release()
+            raise
 
 
 def _release():
     """Let this thread run where it may."""
-    cores = vars(_this).pop("cores", None)
-    if cores:
-        _send(0, cores)
+    if hasattr(_this, "cores"):
+        _send(0, _this.cores)
+        del _this.cores
 
 
 def n_threads() -> int:
@@ -155,19 +174,63 @@ def n_threads() -> int:
 # ------------------------------------------------------------------------------------- loops
 
 
-class _Pool(ThreadPoolExecutor):
+class _Help:
+    """The part of one helper in a loop: somebody will do it, or it is called off.
+
+    Made of locks and a queue that are C: the executors of the standard library keep count in
+    Python, where a Ctrl-C at the wrong moment leaves a lock behind and everybody waiting.
+    """
+
+    def __init__(self, work):
+        self._work, self._claim, self._running = work, threading.Lock(), threading.Lock()
+        self._running.acquire()
+        self.error = None
+
+    def run(self):
+        if self.call_off():  # it is ours
+            try:
+                self._work()
+            except BaseException as error:
+                self.error = error
+            finally:
+                self._running.release()
+
+    def call_off(self):
+        """Whether nobody had begun; nobody will."""
+        return self._claim.acquire(blocking=False)
+
+    def wait(self):
+        """Until it is done, by somebody who has begun."""
+        self._running.acquire()
+
+
+class _Pool:
     """Threads that wait for work, on cores that they are sent to."""
 
     def __init__(self):
         self._ids, self._cores, self._moving = [], None, threading.Lock()
-        super().__init__(os.cpu_count() or 1, "kernelbook", self._begin)
+        self._jobs, self._started, self._busy = SimpleQueue(), 0, set()
 
-    def _begin(self):
-        _this.helps = True
+    def _serve(self):
+        _this.helps, me = True, threading.get_native_id()
         with self._moving:
-            self._ids.append(threading.get_native_id())
+            self._ids.append(me)
             if self._cores:  # else those of whoever has started us, who may be held to one
                 _send(0, self._cores)
+        while True:
+            job = self._jobs.get()
+            self._busy.add(me)
+            job.run()
+            self._busy.discard(me)
+            del job  # or what it refers to would live until the next one comes
+
+    def submit(self, job):
+        """Have somebody run the job, sooner or later."""
+        self._jobs.put(job)
+        wanted = len(self._busy) + self._jobs.qsize()
+        if self._started < min(wanted, os.cpu_count() or 1):
+            self._started += 1
+            threading.Thread(target=self._serve, name="kernelbook", daemon=True).start()
 
     def move(self, cores):
         """Send all threads, those to come as well, to these cores, unless they are there."""
@@ -181,8 +244,8 @@ class _Pool(ThreadPoolExecutor):
 _pool = cache(_Pool)
 
 if hasattr(os, "register_at_fork"):  # a child has none of its parent's threads, and is not held
-    os.register_at_fork(after_in_child=_pool.cache_clear)
-    os.register_at_fork(after_in_child=_release)
+    for _forget in (_pool.cache_clear, _release, serial_blas.forked):
+        os.register_at_fork(after_in_child=_forget)
 
 
 def parallel_for(task: Callable[[int], None], count: int | Iterable[int]) -> None:
@@ -215,11 +278,15 @@ def parallel_for(task: Callable[[int], None], count: int | Iterable[int]) -> Non
     with serial_blas, _staying() if helping else nullcontext() as others:
         if others:
             _pool().move(others)
-        helpers = [_pool().submit(work) for _ in range(helping)]
+        helpers = [_Help(work) for _ in range(helping)]
         try:
+            for helper in helpers:
+                _pool().submit(helper)
             work()
         finally:
-            busy = [helper for helper in helpers if not helper.cancel()]
-            wait(busy)
+            busy = [helper for helper in helpers if not helper.call_off()]
+            for helper in busy:
+                helper.wait()
     for helper in busy:
-        helper.result()
+        if helper.error is not None:
+            raise helper.error

@@ -91,3 +91,27 @@ def test_huge_prices_are_certified_by_predict_itself(digits):
     model._certify = lambda *args: (seen.append(args[-1]), certify(*args))
     model.fit(1e3 * X[few], y[few])
     assert seen == [False]
+
+
+def test_an_interrupt_keeps_its_name(monkeypatch):
+    """Where Ctrl-C strikes while Numba unpacks arguments, Python calls it a SystemError."""
+
+    def strike(self):
+        try:
+            raise SystemError("result with an exception set") from KeyboardInterrupt()
+        except SystemError as error:
+            raise SystemError("and once more") from error
+
+    X, y = np.arange(20.0)[:, None], np.arange(20) % 3
+    model = SVMGBClassifier(Gaussian(1.0)).fit(X, y)
+    monkeypatch.setattr(_svm_fitting.Fitting, "run", strike)
+    with pytest.raises(KeyboardInterrupt, match="has kept nothing"):
+        model.fit(X, y)
+    assert not hasattr(model, "dual_coef_")
+
+
+@pytest.mark.parametrize("labels", [["a", None, "b"], [1, None, 2], [1, "a", 2.5]])
+def test_labels_without_an_order_are_refused_in_words(labels):
+    y = np.array(labels * 4, dtype=object)
+    with pytest.raises((TypeError, ValueError), match=r"one type for all|Unknown label type"):
+        SVMGBClassifier(Gaussian(1.0)).fit(np.arange(12.0)[:, None], y)

@@ -102,6 +102,58 @@ def test_a_fork_after_a_loop_has_threads_and_cores_of_its_own(tmp_path):
     run_to_its_end(FORKED, tmp_path)
 
 
+INTERRUPTED = """
+import os, sys
+from kernelbook import _threads
+from kernelbook._threads import parallel_for, serial_blas
+
+def state():
+    return os.sched_getaffinity(0), dict(vars(_threads._this))
+
+def loop():
+    done = []
+    parallel_for(done.append, 6)
+    assert sorted(done) == list(range(6))
+
+def interrupt(n):
+    # Ctrl-C is heard where a function begins: here at the n-th of this file and of contextlib.
+    seen = 0
+    def trace(frame, event, argument):
+        nonlocal seen
+        if event == "call" and frame.f_code.co_filename.endswith(("_threads.py", "contextlib.py")):
+            seen += 1
+            if seen == n:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+    sys.settrace(trace)
+    try:
+        loop()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(None)
+    return False
+
+loop()
+loop()
+before, n = state(), 1
+while interrupt(n):
+    assert state() == before, (n, state(), before)
+    assert not serial_blas._lock.locked(), n
+    loop()
+    n += 1
+assert n > 20, n
+print("done")
+"""
+
+
+@pytest.mark.skipif(
+    _threads._current_core is None or n_threads() < 2, reason="there are no cores to choose from"
+)
+def test_an_interrupt_at_any_call_leaves_nobody_held_and_nobody_waiting(tmp_path):
+    run_to_its_end(INTERRUPTED, tmp_path)
+
+
 HANDED_ON = """
 import threading
 import scipy.linalg

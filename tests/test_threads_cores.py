@@ -35,8 +35,6 @@ def cores():
 def fresh(monkeypatch):
     """A pool whose threads have not been started."""
     monkeypatch.setattr(_threads, "_pool", cache(_threads._Pool))
-    yield
-    _threads._pool().shutdown()
 
 
 @pytest.fixture
@@ -310,7 +308,7 @@ def test_cores_that_are_gone_are_no_error(cores, monkeypatch):
     assert here() == cores
 
 
-def test_systems_without_affinities(monkeypatch):
+def test_systems_without_affinities(fresh, monkeypatch):
     monkeypatch.delattr(os, "sched_setaffinity", raising=False)
     assert _threads._find_current_core() is None
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)

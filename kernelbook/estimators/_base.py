@@ -79,8 +79,13 @@ class FreeFeatureEstimator(BaseEstimator):
             self._forget()
             what = interrupt.args or ("fit was interrupted and has kept nothing.",)
             raise KeyboardInterrupt(*what) from None
-        except BaseException:
+        except BaseException as error:
             self._forget()
+            # Ctrl-C may strike where Numba unpacks its arguments, and then has another name.
+            while isinstance(error, SystemError):
+                error = error.__cause__
+            if isinstance(error, KeyboardInterrupt):
+                raise KeyboardInterrupt("fit was interrupted and has kept nothing.") from None
             raise
 
     def _forget(self):

@@ -1,5 +1,6 @@
 """Checks that the support vector machines share."""
 
+from contextlib import suppress
 from numbers import Integral, Real
 
 import numpy as np
@@ -68,7 +69,15 @@ def check_features(P, w):
 
 def labels(y):
     """(classes, codes) of at least two classes."""
-    classes, codes = np.unique(y, return_inverse=True)
+    try:
+        classes, codes = np.unique(y, return_inverse=True)
+    except TypeError as error:  # they have no order
+        with suppress(TypeError):
+            check_classification_targets(y)
+        raise TypeError(
+            f"y has labels that cannot be compared with each other ({error}): use one type for "
+            "all of them, words or numbers."
+        ) from None
     whole = y.dtype.kind in "biuf" and np.array_equal(classes, np.rint(classes))
     if not whole or 2 * classes.size > y.size:  # or what scikit-learn has to say of them
         check_classification_targets(y)
