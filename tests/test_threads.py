@@ -46,6 +46,11 @@ print("done")
 """
 
 
+several_cores = pytest.mark.skipif(
+    _threads._current_core is None or n_threads() < 2, reason="there are no cores to choose from"
+)
+
+
 def run_to_its_end(text, folder):
     """In a process of its own, which prints "done" last."""
     program = folder / "program.py"
@@ -95,9 +100,7 @@ print("done")
 """
 
 
-@pytest.mark.skipif(
-    _threads._current_core is None or n_threads() < 2, reason="there are no cores to choose from"
-)
+@several_cores
 def test_a_fork_after_a_loop_has_threads_and_cores_of_its_own(tmp_path):
     run_to_its_end(FORKED, tmp_path)
 
@@ -147,9 +150,7 @@ print("done")
 """
 
 
-@pytest.mark.skipif(
-    _threads._current_core is None or n_threads() < 2, reason="there are no cores to choose from"
-)
+@several_cores
 def test_an_interrupt_at_any_call_leaves_nobody_held_and_nobody_waiting(tmp_path):
     run_to_its_end(INTERRUPTED, tmp_path)
 
