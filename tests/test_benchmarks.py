@@ -360,3 +360,13 @@ def test_the_command_teaches(tmp_path, monkeypatch):
     monkeypatch.setattr("benchmarks.__main__.importlib.import_module", absent)
     result = CliRunner().invoke(main, ["svm_programs", "--quick", "--output", str(tmp_path)])
     assert "needs clarabel" in result.output
+
+
+def test_the_objective_of_many_classes_is_that_of_the_certificate_and_a_bound_for_svc():
+    from benchmarks import multiclass
+
+    (case,) = multiclass.cases(quick=True)
+    ours = case.ours()
+    assert case.objective(ours) == pytest.approx(ours.certificate_.primal, rel=1e-9)
+    theirs = case.objective(case.peers["SVC"]())
+    assert ours.certificate_.dual < theirs < 1.01 * ours.certificate_.primal
