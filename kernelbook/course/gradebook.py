@@ -5,31 +5,28 @@ A course is a folder laid out as nbgrader expects it:
     gradebook.db                           all scores, by machine and by hand
     autograded/STUDENT/NAME/NAME.ipynb     what formgrader opens for manual grading
     autograded/STUDENT/NAME/result.json    what the machine found
+    autograded/STUDENT/NAME/handed-in.json the cells it was found in
     feedback/STUDENT/NAME/NAME.html        what the student gets
     source/NAME, submitted/STUDENT/NAME    empty: by them formgrader finds what there is to show
     grading-secret                         from which hidden inputs are drawn; never hand it out
 
-The notebooks under autograded/ are opened in the instructor's browser, so they are made anew: text
-and rubrics come from the master, a student's answers come without anything a browser would run, and
-of the outputs only text and PNG pictures remain.
+The notebooks under autograded/ are opened in the instructor's browser, so nothing in them is as a
+student wrote it; `showing.notebook` makes them.
 """
 
-import base64
-import binascii
+import json
 import os
 import re
 import secrets
 from contextlib import contextmanager
 from pathlib import Path
 
-from kernelbook.course.assignment import Assignment, kind_of, source
+from kernelbook.course.assignment import Assignment, source
 from kernelbook.course.grading import Result
+from kernelbook.course.showing.notebook import shown_notebook
 from kernelbook.course.submission import Submission
 
 __all__ = ["Course", "write_atomically"]
-
-SHOWN = 20_000  # characters of text shown of one output
-PICTURE = 2 << 20
 
 
 def write_atomically(path: Path, text: str):
@@ -38,6 +35,11 @@ def write_atomically(path: Path, text: str):
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_text(text, encoding="utf-8", errors="replace")
     os.replace(temporary, path)
+
+
+def shown_name(name: str) -> str:
+    """A student's name as pages show it: letters of any language, and nothing a browser reads."""
+    return re.sub(r"[^\w .,'@+-]+", " ", name)[:80].strip()
 
 
 @contextmanager
@@ -138,7 +140,7 @@ class Course:
         """Keep a result: scores, then the notebook for formgrader, then the record itself."""
         book, name, student = self.gradebook, assignment.name, result.folder
         changed = self._changed_answers(assignment, submission)
-        book.update_or_create_student(student, last_name=result.student)
+        book.update_or_create_student(student, last_name=shown_name(result.student))
         with book.db.no_autoflush:
             self._complete(book.update_or_create_submission(name, student))
         for question, verdict in result.verdicts.items():
@@ -158,8 +160,9 @@ class Course:
         import nbformat
 
         folder = self.place("autograded", student, name)
-        shown = shown_notebook(assignment, submission, result)
+        shown = shown_notebook(assignment, submission.cells, result.verdicts)
         write_atomically(folder / f"{name}.ipynb", nbformat.writes(shown) + "\n")
+        write_atomically(folder / "handed-in.json", json.dumps(submission.cells))
         write_atomically(folder / "result.json", result.to_json())
         for place in (self.root / "source" / name, self.place("submitted", student, name)):
             place.mkdir(parents=True, exist_ok=True)
@@ -179,23 +182,23 @@ class Course:
                 self.gradebook.db.add(Comment(cell_id=cell.id, notebook=notebook))
         self.gradebook.db.commit()
 
-    def _changed_answers(self, assignment, submission):
-        """Answers graded by hand that differ from those of the last grading."""
-        import json
-
-        path = self.place("autograded", submission.folder, assignment.name)
+    def handed_in(self, name, folder) -> list[dict]:
+        """The cells of the last graded version."""
+        path = self.place("autograded", folder, name) / "handed-in.json"
         try:
-            old = json.loads((path / f"{assignment.name}.ipynb").read_text(encoding="utf-8"))
+            return json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            return set()
+            return []
+
+    def _changed_answers(self, assignment, submission):
+        """Answers that differ from those of the last grading."""
         before = {
-            c["metadata"].get("nbgrader", {}).get("grade_id"): source(c) for c in old["cells"]
+            c["grade_id"]: c["source"] for c in self.handed_in(assignment.name, submission.folder)
         }
         return {
             c["grade_id"]
             for c in submission.cells
-            if c["grade_id"] in before
-            and harmless(c["source"], c["cell_type"]) != before[c["grade_id"]]
+            if c["grade_id"] in before and c["source"] != before[c["grade_id"]]
         }
 
     def scores(self, assignment: Assignment) -> list[dict]:
@@ -220,99 +223,3 @@ class Course:
                 }
             )
         return sorted(rows, key=lambda row: row["student"])
-
-
-def harmless(text: str, cell_type: str) -> str:
-    """A student's text, unable to become a tag or a script where it is rendered as Markdown."""
-    if cell_type != "markdown":
-        return text
-    text = re.sub(r"<(?=[A-Za-z/!?])", "< ", text)  # "< b" is no tag, and in formulas no difference
-    return re.sub(r"(?i)\b(javascript|vbscript|data|file)(\s*):", r"\1\2 :", text)
-
-
-def shown_notebook(assignment: Assignment, submission: Submission, result: Result):
-    """The notebook that formgrader shows."""
-    from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-
-    ours = dict(assignment.cells())
-    checks = {f"{name}-check": verdict for name, verdict in result.verdicts.items()}
-    cells, seen = [], set()
-
-    def add(cell_type, text, tag=None, outputs=()):
-        cell = new_code_cell(text) if cell_type == "code" else new_markdown_cell(text)
-        cell["id"] = f"cell-{len(cells)}"
-        if tag:
-            cell.metadata["nbgrader"] = dict(tag)
-        if cell_type == "code":
-            cell.outputs = list(outputs)
-        cells.append(cell)
-
-    def verdict_output(identity):
-        verdict = checks.get(identity)
-        if verdict is None:
-            return []
-        text = f"{verdict.points:g} of {verdict.out_of:g} points. {verdict.reason}\n"
-        return [new_output("stream", name="stdout", text=text)]
-
-    def add_ours(identity):
-        cell = ours[identity]
-        outputs = verdict_output(identity)
-        add(cell["cell_type"], source(cell), cell["metadata"]["nbgrader"], outputs)
-
-    for cell in submission.cells:
-        identity = cell["grade_id"]
-        if identity not in ours or identity in seen:
-            kind = "code" if cell["cell_type"] == "code" else "markdown"
-            add(kind, harmless(cell["source"], kind), None, safe_outputs(cell))
-            continue
-        seen.add(identity)
-        if kind_of(ours[identity]) in ("solution", "manual"):
-            kind = ours[identity]["cell_type"]
-            tag = ours[identity]["metadata"]["nbgrader"]
-            add(kind, harmless(cell["source"], kind), tag, safe_outputs(cell))
-        else:
-            add_ours(identity)
-    for identity in ours:
-        if identity not in seen:
-            if kind_of(ours[identity]) in ("solution", "manual"):
-                tag = ours[identity]["metadata"]["nbgrader"]
-                add(ours[identity]["cell_type"], "(not handed in)", tag)
-            else:
-                add_ours(identity)
-    notebook = new_notebook(cells=cells)
-    notebook.metadata = {
-        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}
-    }
-    return notebook
-
-
-def safe_outputs(cell):
-    """Text and PNG pictures; no HTML, no scripts, no widgets, nothing large."""
-    from nbformat.v4 import new_output
-
-    kept = []
-    outputs = cell.get("outputs")
-    for output in outputs[:50] if isinstance(outputs, list) else ():
-        if not isinstance(output, dict):
-            continue
-        data = output.get("data")
-        data = data if isinstance(data, dict) else {}
-        picture = data.get("image/png")
-        text = output.get("text", data.get("text/plain"))
-        if isinstance(text, list) and all(isinstance(t, str) for t in text):
-            text = "".join(text)
-        if isinstance(picture, str) and is_png(picture):
-            clean = {"image/png": picture.replace("\n", "")}
-            kept.append(new_output("display_data", data=clean))
-        elif isinstance(text, str):
-            kept.append(new_output("stream", name="stdout", text=text[:SHOWN]))
-    return kept
-
-
-def is_png(text: str) -> bool:
-    if len(text) > PICTURE:
-        return False
-    try:
-        return base64.b64decode(text.replace("\n", ""), validate=True)[:8] == b"\x89PNG\r\n\x1a\n"
-    except (binascii.Error, ValueError):
-        return False

@@ -5,10 +5,10 @@ from tqdm import tqdm
 from kernelbook.course import report
 from kernelbook.course.assignment import Assignment, find_assignments, load, source
 from kernelbook.course.assignment import names as all_names
-from kernelbook.course.feedback import page
 from kernelbook.course.gradebook import Course, write_atomically
 from kernelbook.course.grading import Grader, Result
 from kernelbook.course.release import student_version
+from kernelbook.course.showing.page import page
 from kernelbook.course.submission import find, read
 
 __all__ = ["grade_folder", "write_reports"]
@@ -48,7 +48,7 @@ def grade_folder(course: Course, assignment: Assignment, folder, *, jobs, again,
             submission = read(result.student, paths[result.folder])
             course.record(assignment, submission, result, stubs)
             bar.update()
-    write_reports(course, [assignment.name], assignment.folder.parent, folder=paths)
+    write_reports(course, [assignment.name], assignment.folder.parent)
     rows = course.scores(assignment)
     reasons = [f"{s}: {r}" for s, r in troubles(course, assignment, paths)]
     text = report.table([r for r in rows if r["student"] in paths])
@@ -72,7 +72,7 @@ def stored(course: Course, folder, name) -> Result | None:
         return None
 
 
-def write_reports(course: Course, names=(), assignments=None, folder=None) -> str:
+def write_reports(course: Course, names=(), assignments=None) -> str:
     """CSV tables and feedback pages from the gradebook as it is now."""
     graded = {a.name for a in course.gradebook.assignments}
     if unknown := set(names) - graded:
@@ -91,11 +91,9 @@ def write_reports(course: Course, names=(), assignments=None, folder=None) -> st
             result = stored(course, row["student"], name)
             if result is None:
                 continue
-            shown = course.place("autograded", row["student"], name) / f"{name}.ipynb"
-            handed_in = (folder or {}).get(row["student"], shown)
-            submission = read(result.student, handed_in)
+            handed_in = course.handed_in(name, row["student"])
             path = course.place("feedback", row["student"], name) / f"{name}.html"
-            write_atomically(path, page(assignment, row, result, submission))
+            write_atomically(path, page(assignment, row, result, handed_in))
         write_atomically(
             course.root / "grades" / f"{name}.csv", report.assignment_csv(assignment, rows)
         )

@@ -1,12 +1,14 @@
 """A page of feedback for each student: points, reasons, and their own work; nothing that runs.
 
-Everything a student wrote is text here, escaped; the page forbids scripts and connections on top.
+Everything a student wrote is escaped text here, with formulas set as MathML; the page forbids
+scripts, forms and connections on top.
 """
 
 from html import escape
 
 from kernelbook.course.assignment import Assignment, kind_of, source
-from kernelbook.course.gradebook import safe_outputs
+from kernelbook.course.showing.outputs import Budget, safe_outputs
+from kernelbook.course.showing.text import as_html, plain
 
 __all__ = ["page"]
 
@@ -15,7 +17,8 @@ PAGE = """<!DOCTYPE html>
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy"
- content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+ content="default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none';
+ base-uri 'none'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
 <title>{title}</title>
@@ -28,6 +31,8 @@ th, td {{ text-align: left; vertical-align: top; padding: .3rem .6rem;
  border-bottom: 1px solid #8886; }}
 td.points {{ white-space: nowrap; text-align: right; font-variant-numeric: tabular-nums; }}
 pre {{ overflow-x: auto; white-space: pre-wrap; overflow-wrap: anywhere; padding: .6rem;
+ border-left: 3px solid #8886; }}
+.answer {{ overflow-x: auto; overflow-wrap: anywhere; padding: .6rem;
  border-left: 3px solid #8886; }}
 img {{ max-width: 100%; background: white; }}
 </style>
@@ -61,8 +66,11 @@ def titles(assignment: Assignment) -> dict[str, str]:
     return found
 
 
-def page(assignment: Assignment, row: dict, result, submission) -> str:
-    """The page of one student; `row` comes from the gradebook, manual points included."""
+def page(assignment: Assignment, row: dict, result, submitted) -> str:
+    """The page of one student; `row` comes from the gradebook, manual points included.
+
+    submitted: the cells that were handed in.
+    """
     headings = titles(assignment)
     # What is ours stays out: the text of a question may hold its rubric.
     ours = {n for n, c in assignment.cells() if kind_of(c) not in ("solution", "manual")}
@@ -81,11 +89,11 @@ def page(assignment: Assignment, row: dict, result, submission) -> str:
             f"<td>{escape(remark)}</td></tr>"
         )
     errors = "".join(
-        f"<p>{escape(place)} stopped with an error:</p><pre>{escape(text)}</pre>"
+        f"<p>{escape(place)} stopped with an error:</p><pre>{escape(plain(text))}</pre>"
         for place, text in result.cell_errors.items()
     )
     if result.printed.strip():
-        errors += f"<p>Printed while grading:</p><pre>{escape(result.printed[-4000:])}</pre>"
+        errors += f"<p>Printed while grading:</p><pre>{escape(plain(result.printed[-4000:]))}</pre>"
     trouble = f"<p><strong>{escape(result.trouble)}</strong></p>" if result.trouble else ""
     left = len(row["to_grade"])
     return PAGE.format(
@@ -97,20 +105,31 @@ def page(assignment: Assignment, row: dict, result, submission) -> str:
         trouble=trouble,
         rows="\n".join(rows),
         errors=errors,
-        cells="\n".join(
-            _cell(n, cell)
-            for n, cell in enumerate(submission.cells, 1)
-            if cell["grade_id"] not in ours
-        ),
+        cells="\n".join(_cells(submitted, ours)),
     )
 
 
-def _cell(number, cell):
-    text = f"<p>Cell {number}</p><pre>{escape(cell['source'][:20_000])}</pre>"
-    for output in safe_outputs(cell):
-        if output["output_type"] == "stream":
-            text += f"<pre>{escape(output['text'])}</pre>"
-        else:
-            picture = escape(output["data"]["image/png"])
+def _cells(submitted, ours):
+    """What the student wrote, within a budget; cells that are ours are left out."""
+    budget = Budget()
+    for number, cell in enumerate(submitted, 1):
+        if cell["grade_id"] in ours or not cell["source"].strip():
+            continue
+        if budget.cells <= 0 or budget.text <= 0:
+            yield "<p>More was handed in than this page shows.</p>"
+            return
+        budget.cells -= 1
+        yield _cell(number, cell, budget)
+
+
+def _cell(number, cell, budget):
+    words = budget.words(cell["source"])
+    body = f"<pre>{escape(words)}</pre>" if cell["cell_type"] == "code" else as_html(words)
+    text = f"<p>Cell {number}</p>{body}"
+    for output in safe_outputs(cell, budget):
+        if "picture" in output:
+            picture = escape(output["picture"])
             text += f'<img alt="picture in cell {number}" src="data:image/png;base64,{picture}">'
+        else:
+            text += f"<pre>{escape(output['text'])}</pre>"
     return text

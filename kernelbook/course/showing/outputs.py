@@ -1,0 +1,77 @@
+"""What cells printed and drew, made harmless: text and PNG pictures, within a budget.
+
+No HTML, no SVG, no scripts, no widgets.  A budget belongs to one submission, so that a notebook of
+20 MB does not become a page of 100.
+"""
+
+import base64
+import binascii
+import struct
+from dataclasses import dataclass
+
+from kernelbook.course.showing.text import MOST, plain
+
+__all__ = ["Budget", "is_png", "safe_outputs"]
+
+PICTURE = 2 << 20  # characters of one picture in base64
+PIXELS = 20_000_000  # a small file can unpack to more than a browser has memory for
+
+
+@dataclass
+class Budget:
+    """What is left to show of one submission: cells, characters of text, characters of pictures."""
+
+    cells: int = 400
+    text: int = 400_000
+    pictures: int = 6 << 20
+
+    def words(self, text: str) -> str:
+        """Text, cut to what is left of the budget."""
+        shown = plain(text, min(MOST, max(self.text, 0)))
+        self.text -= len(shown)
+        return shown
+
+    def picture(self, data: str) -> bool:
+        self.pictures -= len(data)
+        return self.pictures >= 0
+
+
+def safe_outputs(cell, budget: Budget) -> list[dict]:
+    """The outputs worth showing: {"text": …} or {"picture": base64 of a PNG}."""
+    kept = []
+    outputs = cell.get("outputs")
+    for output in outputs[:50] if isinstance(outputs, list) else ():
+        if not isinstance(output, dict):
+            continue
+        data = output.get("data")
+        data = data if isinstance(data, dict) else {}
+        picture = _joined(data.get("image/png"))
+        text = _joined(output.get("text", data.get("text/plain")))
+        if picture is not None and is_png(picture):
+            if budget.picture(picture):
+                kept.append({"picture": picture.replace("\n", "")})
+            else:
+                kept.append({"text": "[this picture is not shown: there are too many]"})
+        elif text is not None and budget.text > 0:
+            kept.append({"text": budget.words(text)})
+    return kept
+
+
+def _joined(text):
+    if isinstance(text, list) and all(isinstance(t, str) for t in text):
+        text = "".join(text)
+    return text if isinstance(text, str) else None
+
+
+def is_png(text: str) -> bool:
+    """Whether this is a PNG picture in base64, of a size that a browser can show."""
+    if len(text) > PICTURE:
+        return False
+    try:
+        raw = base64.b64decode(text.replace("\n", ""), validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    if raw[:8] != b"\x89PNG\r\n\x1a\n" or len(raw) < 24:
+        return False
+    width, height = struct.unpack(">II", raw[16:24])
+    return 0 < width * height <= PIXELS
