@@ -50,7 +50,7 @@ from statistics import median
 
 from threadpoolctl import threadpool_limits
 
-from kernelbook._threads import n_threads
+from kernelbook.numeric.threads import n_threads
 
 __all__ = [
     "Case",

@@ -25,13 +25,13 @@ _EXPORTS = {
     "features": ["Constant", "Polynomials"],
     "certificates": ["Certificate"],
     "bases": ["FunctionBasis", "GaussianBasis", "KernelBasis", "LinearBasis"],
-    "orthonormal": ["orthonormalize"],
-    "estimators.primal": ["PrimalSVMClassifier"],
-    "estimators.incremental": ["IncrementalSVMClassifier"],
+    "bases.orthonormal": ["orthonormalize"],
+    "estimators.primal_svm": ["PrimalSVMClassifier"],
+    "estimators.incremental_svm": ["IncrementalSVMClassifier"],
     "estimators.grls": ["GRLSClassifier", "GRLSRegressor"],
     "estimators.grls_cv": ["GRLSClassifierCV", "GRLSRegressorCV"],
-    "solvers.svm_path": ["SVMPath", "svm_path"],
-    "estimators.svmgb": ["C_from_reg", "SVMGBClassifier", "reg_from_C"],
+    "solvers.svm.path.svm_path": ["SVMPath", "svm_path"],
+    "estimators.svm": ["C_from_reg", "SVMGBClassifier", "reg_from_C"],
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
 _MODULES = {*(m.partition(".")[0] for m in _EXPORTS), "datasets", "plotting"}

@@ -29,14 +29,14 @@ def info():
     import platform
     from importlib.metadata import version
 
-    from kernelbook._jit import cache_folder
-    from kernelbook._threads import n_threads
+    from kernelbook.numeric.jit import cache_root
+    from kernelbook.numeric.threads import n_threads
 
     rows = [("kernelbook", __version__), ("python", platform.python_version())]
     rows += [(name, version(name)) for name in ("numpy", "scipy", "scikit-learn", "numba")]
     rows += [
         ("threads", n_threads()),
-        ("compiled code", cache_folder() or "not kept: the cache folder cannot be written"),
+        ("compiled code", cache_root() or "not kept: the cache folder cannot be written"),
         ("data", os.environ.get("KERNELBOOK_DATA", "KERNELBOOK_DATA is not set")),
     ]
     for name, value in rows:

@@ -4,8 +4,9 @@
     client = Client("tcp://head:8786")
     model = GRLSRegressor(Gaussian(0.1), Polynomials(2), solver="fourier").fit(X, y)   # Dask's X, y
 
-The sums of `kernelbook.solvers.fourier_statistics`, or for solver="nystrom" those of
-`nystrom_statistics`, are taken block by block, where the blocks are, and added up in a tree; they
+The sums of `kernelbook.solvers.grls.fourier.sums`, or for solver="nystrom" those of
+`nystrom.normal_equations`, are taken block by block, where the blocks are, and added up in a tree;
+they
 are all that travels, and their size does not depend on how many samples there are.  The system
 is then solved here.  The data are read once if nothing has to be known about them before;
 otherwise once more, to find the box (without `bounds`), a classifier's classes, and centres (where
@@ -36,8 +37,8 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from kernelbook.features import as_features
-from kernelbook.solvers import nystrom_statistics
-from kernelbook.solvers.center_basis import CenterBasis
+from kernelbook.solvers.grls.nystrom import normal_equations
+from kernelbook.solvers.grls.nystrom.basis import CenterBasis
 
 __all__ = ["fit_collection", "in_memory", "is_collection", "map_labels", "map_rows", "two_axes"]
 
@@ -161,7 +162,7 @@ def _block_sums(learner, start, X, y, w):
         return 0
     Y = two_axes(learner._columns_of(y))
     if isinstance(start, CenterBasis):
-        return nystrom_statistics.statistics(start, X, learner._features_at(given), Y, w)
+        return normal_equations.statistics(start, X, learner._features_at(given), Y, w)
     return learner._sums(start, given, X, Y, w)
 
 
@@ -199,8 +200,8 @@ def _added(parts):
 
 
 def _combined(parts):
-    parts = [part for part in parts if isinstance(part, nystrom_statistics.Statistics)]
-    return reduce(nystrom_statistics.combine, parts) if parts else 0
+    parts = [part for part in parts if isinstance(part, normal_equations.Statistics)]
+    return reduce(normal_equations.combine, parts) if parts else 0
 
 
 # ------------------------------------------------------------------------------ the graph

@@ -39,7 +39,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from kernelbook.ranges import FeatureRange, feature_range
+from kernelbook.numeric.column_space import FeatureRange, feature_range
 
 __all__ = [
     "Constant",

@@ -2,12 +2,12 @@
 
 import os
 import shutil
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-HTML = Path(__file__).resolve().parents[1] / "_build" / "html"
+from tests.paths import HTML
+
 BROWSER = os.environ.get("KERNELBOOK_BROWSER") or shutil.which("chromium")
 QUIET = [
     "--no-sandbox",

@@ -6,10 +6,11 @@ kernels are matrices, minimizers come from SciPy, and duals from the conjugates 
 
 import numpy as np
 import pytest
-from naive import conditional as naive
-from naive.conditional import gaussian, monomials
 from scipy import linalg, optimize
 from scipy.special import expit, xlogy
+
+from tests.naive import conditional as naive
+from tests.naive.conditional import gaussian, monomials
 
 C = 0.7
 

@@ -6,7 +6,7 @@ learners need two matrices of it:
     B = `evaluate(X)`,  how a sample enters:  B_ij = f_j(x_i)                    (n × M)
     G = `gram()`,       the inner products:   G_jk = ⟨f_j, f_k⟩                  (M × M)
 
-`kernelbook.orthonormal.orthonormalize` turns them into an orthonormal basis e = fT, TᵀGT = I, and
+`bases.orthonormal.orthonormalize` turns them into an orthonormal basis e = fT, TᵀGT = I, and
 x̂ = BT into the coordinates in which a regularized learner is a linear one.  Nothing ties M to the
 number of samples, nor the functions to the samples or to one another.
 

@@ -1,7 +1,7 @@
 """One-vs-one: the kernel matrices of pairs of classes, from blocks that the pairs share.
 
 The pair (a, b) of classes needs the blocks aa, ab and bb of the Gram matrix
-(`kernelbook.solvers.pair_matrix`).  The blocks aa, one for each class, are computed first and kept.
+(`solvers.svm.pair_matrix`).  The blocks aa, one for each class, are computed first and kept.
 The block ab is nobody else's: the thread that works on the pair computes it, in memory of its own,
 where the next pair's will overwrite it.
 """
@@ -10,8 +10,8 @@ import threading
 
 import numpy as np
 
-from kernelbook._threads import parallel_for
-from kernelbook.solvers.pair_matrix import pair_matrix
+from kernelbook.numeric.threads import parallel_for
+from kernelbook.solvers.svm.pair_matrix import pair_matrix
 
 __all__ = ["ClassBlocks"]
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kernelbook.certificates import Certificate
 from kernelbook.estimators._base import FreeFeatureEstimator, Sample
-from kernelbook.estimators._centring import Tilt
+from kernelbook.estimators._centering import Tilt
 from kernelbook.estimators._grls_centers import BlockwiseCenters, fit_with_centers
 from kernelbook.estimators._grls_checks import (
     check_number,
@@ -23,9 +23,9 @@ from kernelbook.estimators._grls_checks import (
     total,
 )
 from kernelbook.features import check_order
-from kernelbook.solvers.grls import METHODS, System
-from kernelbook.solvers.grls_factor import SchurFactor
-from kernelbook.solvers.panels import SymmetricProduct
+from kernelbook.numeric.panels import SymmetricProduct
+from kernelbook.solvers.grls.dense import METHODS, System
+from kernelbook.solvers.grls.saddle_factor import SchurFactor
 
 __all__ = ["GRLS"]
 
@@ -179,7 +179,7 @@ class GRLS(BlockwiseCenters, FreeFeatureEstimator):
         return product
 
     def _own_gram(self, sample):
-        """The Gram matrix in memory that the solver may overwrite; see `_centring` for `_tilt`."""
+        """The Gram matrix in memory that the solver may overwrite; see `_centering` for `_tilt`."""
         self._tilt = None
         if self._pairwise:
             return symmetric_copy(sample.X)

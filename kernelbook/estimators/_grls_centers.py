@@ -15,14 +15,16 @@ import numpy as np
 from sklearn.utils import check_array, check_random_state
 from tqdm import tqdm
 
+from kernelbook.bases.centers import check_rule, choose_centers
 from kernelbook.certificates import Certificate
 from kernelbook.estimators._grls_checks import check_number, doubts_about_rank, total
 from kernelbook.features import check_order, evaluate
 from kernelbook.kernels import as_kernel
-from kernelbook.solvers import grls_cg, nystrom, nystrom_statistics
-from kernelbook.solvers.center_basis import CenterBasis
-from kernelbook.solvers.centers import check_rule, choose_centers
-from kernelbook.solvers.panels import silent
+from kernelbook.numeric.panels import silent
+from kernelbook.solvers.grls import cg
+from kernelbook.solvers.grls.nystrom import normal_equations
+from kernelbook.solvers.grls.nystrom import solve as nystrom
+from kernelbook.solvers.grls.nystrom.basis import CenterBasis
 
 __all__ = ["BlockwiseCenters", "fit_with_centers"]
 
@@ -58,7 +60,7 @@ def fit_with_centers(learner, sample, Y, reg, m):
         if nystrom_:
             solution = nystrom.solve(basis, *arrays, random_state=rng, **options)
         else:
-            solution = grls_cg.solve(learner.kernel_, *arrays, basis, **options)
+            solution = cg.solve(learner.kernel_, *arrays, basis, **options)
     shape = Y.shape[1:]
     if nystrom_:
         _keep_centers(learner, basis, solution.c, shape)
@@ -188,7 +190,7 @@ class BlockwiseCenters:
 
     def _finish_centers(self, basis, sums, columns, probe):
         """Solve and keep the fitted attributes, all or none."""
-        if not isinstance(sums, nystrom_statistics.Statistics):
+        if not isinstance(sums, normal_equations.Statistics):
             raise ValueError(
                 "sample_weight is zero for every sample; at least one must be positive."
             )
@@ -198,7 +200,7 @@ class BlockwiseCenters:
                 f"{l} free features on {sums.rows} samples: more features than samples interpolate "
                 "any y.  Take fewer features, or more samples."
             )
-        c, lam, rank, certificates = nystrom_statistics.solve(sums, basis, self.reg, probe)
+        c, lam, rank, certificates = normal_equations.solve(sums, basis, self.reg, probe)
         if not (np.isfinite(c).all() and np.isfinite(lam).all()):
             raise ValueError("the coefficients overflow: rescale y, or the kernel.")
         _keep_centers(self, basis, c, columns)

@@ -1,6 +1,6 @@
 """`solver="fourier"` of the G-RLS learners: from the user's arrays to sums, and back to f.
 
-The mathematics is in `kernelbook.solvers.fourier` and the files it names; streams of chunks are in
+The mathematics is in `solvers.grls.fourier.solve` and the files it names; streams of chunks are in
 `_grls_stream`, Dask collections in `kernelbook.distributed` (they also know solver="nystrom", see
 `_grls_centers`).  All of them do the same four things:
 
@@ -27,9 +27,9 @@ from kernelbook.estimators._grls_fourier_values import FourierValues
 from kernelbook.estimators._grls_progress import solving_bar, statistics_bar
 from kernelbook.features import as_features, evaluate
 from kernelbook.kernels import as_kernel
-from kernelbook.solvers import fourier
-from kernelbook.solvers.fourier_grid import design, spectrum
-from kernelbook.solvers.fourier_statistics import (
+from kernelbook.solvers.grls.fourier import solve as fourier
+from kernelbook.solvers.grls.fourier.grid import design, spectrum
+from kernelbook.solvers.grls.fourier.sums import (
     Frame,
     Statistics,
     chunk_rows,

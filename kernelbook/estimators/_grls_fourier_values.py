@@ -11,8 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from kernelbook.distributed import in_memory, is_collection, map_rows, two_axes
-from kernelbook.solvers import fourier
-from kernelbook.solvers.fourier_statistics import chunk_rows, slices
+from kernelbook.solvers.grls.fourier import solve as fourier
+from kernelbook.solvers.grls.fourier.sums import chunk_rows, slices
 
 __all__ = ["FourierValues"]
 

@@ -1,6 +1,6 @@
 """Data that come in chunks: `partial_fit`, `fit_chunks` and `predict_chunks` of the G-RLS learners.
 
-A chunk adds its sums to those of the chunks before it (`kernelbook.solvers.fourier_statistics`),
+A chunk adds its sums to those of the chunks before it (`kernelbook.solvers.grls.fourier.sums`),
 so that after all of them the learner is the one that `fit` would have found on all rows at once,
 whatever the order and the size of the chunks.  Memory: one chunk and the sums.
 

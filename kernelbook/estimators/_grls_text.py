@@ -34,7 +34,7 @@ PARAMETERS = """
         bound on the error of the fitted values.
     centers : {"uniform", "leverage", "kmeans"} or (n, d) array
         For "nystrom" and "cg": samples at random, samples drawn by their leverage, cluster
-        centres (see `kernelbook.solvers.centers`), or the points given.
+        centres (see `kernelbook.bases.centers`), or the points given.
     n_centers : int, optional
         How many; by default 1000, and for "cg" fewer where m is below 10,000 or above 100,000.
     max_iter : int

@@ -1,4 +1,4 @@
-"""The Gram matrix of a kernel on a sample, in the pieces that `solvers.svm_large` asks for."""
+"""The Gram matrix of a kernel on a sample, in the pieces `solvers.svm.large` asks for."""
 
 import numpy as np
 

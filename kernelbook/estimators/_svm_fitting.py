@@ -3,12 +3,14 @@
 A fit has one binary problem, or one for each pair of classes, or one for each class.  They are
 tried in this order, and each step takes what the one before has left:
 
-1. *Large problems* with a kernel that is known to be definite: `solvers.svm_large`, which computes
+1. *Large problems* with a kernel that is known to be definite: `solvers.svm.large.solve`, which
+   computes
    what it needs of the Gram matrix.
-2. *Small pairs of classes*, with such a kernel: `solvers.svm_small`, on blocks that the pairs share
+2. *Small pairs of classes*, with such a kernel: `solvers.svm.small`, on blocks that the pairs share
    (`_class_blocks`), several threads at a time.
-3. *On the Gram matrix of all samples*: small problems by `svm_small` again, where 2. did not apply,
-   and the rest by the patient `solvers.svm_dual`, or by the paper's program, if that was asked for.
+3. *On the Gram matrix of all samples*: small problems by `svm.small` again, where 2. did not
+   apply, and the rest by the robust
+   `solvers.svm.robust`, or by the paper's program, if that was asked for.
 """
 
 from itertools import combinations
@@ -16,17 +18,17 @@ from itertools import combinations
 import numpy as np
 from scipy import sparse
 
-from kernelbook._threads import parallel_for
-from kernelbook.estimators._centring import far_origin
+from kernelbook.estimators._centering import far_origin
 from kernelbook.estimators._class_blocks import ClassBlocks
 from kernelbook.estimators._kernel_gram import KernelGram
 from kernelbook.features import feature_range
-from kernelbook.solvers.pair_matrix import pair_matrix
-from kernelbook.solvers.svm_convexity import is_convex, passes_whole
-from kernelbook.solvers.svm_dual import SMALL, solve_apart, solve_svm
-from kernelbook.solvers.svm_large import solve_large
-from kernelbook.solvers.svm_reference import solve_reference
-from kernelbook.solvers.svm_small import solve_small
+from kernelbook.numeric.threads import parallel_for
+from kernelbook.solvers.svm.convexity import is_convex, passes_whole
+from kernelbook.solvers.svm.large.solve import solve_large
+from kernelbook.solvers.svm.pair_matrix import pair_matrix
+from kernelbook.solvers.svm.reference import solve_reference
+from kernelbook.solvers.svm.robust import SMALL, solve_apart, solve_svm
+from kernelbook.solvers.svm.small import solve_small
 
 __all__ = ["Fitting"]
 

@@ -5,7 +5,7 @@ Both minimize
     (1/W) Σ w_i (y_i − f(x_i))² + reg·‖P₁f‖²,      W = Σ w_i,
 
 over f = Σ λ_p φ_p + Σ c_i K(x_i, ·), where the seminorm ‖P₁f‖ does not feel the features φ_p.
-How, and why it is exact, stands in `kernelbook.solvers.grls`.
+How, and why it is exact, stands in `kernelbook.solvers.grls.dense`.
 
 **Weights count observations.**  A row of weight 2 is two equal rows, a row of weight 0 is absent.
 So m reads W wherever samples are counted: in the mean above (where only the ratios of the weights

@@ -1,7 +1,7 @@
 """G-RLS that chooses `reg` itself: `GRLSRegressorCV` and `GRLSClassifierCV`.
 
 One eigendecomposition gives the exact leave-one-out residuals, GCV and the degrees of freedom for
-every `reg` of a grid (`kernelbook.solvers.grls_path`); the learner is then fitted with the best.
+every `reg` of a grid (`solvers.grls.loo_path`); the learner is then fitted with the best.
 
 Weights count observations here as everywhere: what is left out is one observation, and of a row
 with weight w > 1 the rest stays.  So `reg_` is what the duplicated sample would give.
@@ -16,8 +16,8 @@ from sklearn.utils.validation import _num_samples
 from kernelbook.estimators._grls_checks import room_for
 from kernelbook.estimators._grls_text import ATTRIBUTES
 from kernelbook.estimators.grls import GRLSClassifier, GRLSRegressor
-from kernelbook.solvers.grls import METHODS, power_of_two
-from kernelbook.solvers.grls_path import Spectrum
+from kernelbook.solvers.grls.dense import METHODS, power_of_two
+from kernelbook.solvers.grls.loo_path import Spectrum
 
 __all__ = ["GRLSClassifierCV", "GRLSRegressorCV", "RegPath"]
 

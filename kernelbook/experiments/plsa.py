@@ -20,7 +20,7 @@ as free features, the constant is already in their span.
 
 import numpy as np
 
-from kernelbook._jit import jit
+from kernelbook.numeric.jit import jit
 
 __all__ = ["fit_plsa", "fold_in", "log_likelihood"]
 

@@ -33,7 +33,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
 from kernelbook import GaussianBasis, orthonormalize
-from kernelbook.solvers.svm_dual import solve_svm
+from kernelbook.solvers.svm.robust import solve_svm
 
 __all__ = ["C_GRID", "DOUBLE", "READINGS", "SINGLE", "cross_validate", "error", "settings"]
 

@@ -35,7 +35,7 @@ features.
 
 `k(X, Z)` is the matrix of K(x_i, z_j), `k(X)` the Gram matrix, `k.diag(X)` its diagonal, and
 `k.matvec(X, Z, c)` the product k(X, Z) @ c without the matrix.  How the numbers are computed, and
-how exactly, stands in `kernelbook._gram`.
+how exactly, stands in `kernelbook.numeric.gram`.
 
 References
 ----------

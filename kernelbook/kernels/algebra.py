@@ -26,7 +26,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kernelbook.kernels import _checks
+from kernelbook.kernels import checks
 from kernelbook.kernels.base import Kernel, _plain
 
 __all__ = ["Product", "Scaled", "Sum"]
@@ -141,7 +141,7 @@ class Product(_Pair):
 class Scaled(Kernel):
     """factor · kernel(x, z), factor ≥ 0; written factor * kernel."""
 
-    _rules: ClassVar[dict] = {"factor": _checks.non_negative, "kernel": _kernel}
+    _rules: ClassVar[dict] = {"factor": checks.non_negative, "kernel": _kernel}
 
     def __init__(self, factor, kernel):
         self.factor = factor

@@ -6,7 +6,7 @@ them.  The parameters follow scikit-learn's protocol (`get_params`, `set_params`
 that a grid search over an estimator reaches them as `kernel__width`.
 
 To write a kernel, derive from `Kernel`, name the parameters in `__init__`, and supply two
-methods: `_fill(X, Z)`, which returns a function that writes tiles (see `kernelbook._gram`), and
+methods: `_fill(X, Z)`, which returns a function that writes tiles (see `numeric.gram`), and
 `_diag(X)`.  For a quick trial, `FunctionKernel` wraps any function of two arrays.
 """
 
@@ -16,7 +16,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from kernelbook._gram import (
+from kernelbook.kernels import checks
+from kernelbook.numeric.gram import (
     all_finite,
     fill_block,
     fill_gram,
@@ -24,7 +25,6 @@ from kernelbook._gram import (
     multiply,
     multiply_gram,
 )
-from kernelbook.kernels import _checks
 
 __all__ = ["Kernel"]
 
@@ -142,7 +142,7 @@ class Kernel:
 
     def diag(self, X):
         """K(x_i, x_i) for every row, without the matrix."""
-        X = _checks.rows(X, "X", self)
+        X = checks.rows(X, "X", self)
         with np.errstate(over="ignore", invalid="ignore"):
             diag = self._diag(X)
         if not np.isfinite(diag).all():
@@ -163,7 +163,7 @@ class Kernel:
         ndarray of shape (m,) or (m, k)
         """
         X, Z, _ = self._rows(X, Z)
-        columns = _checks.coefficients(c, Z.shape[0])
+        columns = checks.coefficients(c, Z.shape[0])
         with np.errstate(over="ignore", invalid="ignore"):
             product = self._matvec(X, Z, columns)
         if not np.isfinite(product).all():
@@ -173,7 +173,7 @@ class Kernel:
     def gram_matvec(self, X, c):
         """K(X, X) @ c, every pair of rows being computed once."""
         X, _, _ = self._rows(X, None)
-        columns = _checks.coefficients(c, X.shape[0])
+        columns = checks.coefficients(c, X.shape[0])
         with np.errstate(over="ignore", invalid="ignore"):
             product = self._gram_matvec(X, columns)
         if not np.isfinite(product).all():
@@ -201,11 +201,11 @@ class Kernel:
 
     def _rows(self, X, Z):
         symmetric = Z is None or Z is X
-        X = _checks.rows(X, "X", self)
+        X = checks.rows(X, "X", self)
         if symmetric:
             return X, X, True
-        Z = _checks.rows(Z, "Z", self)
-        _checks.same_columns(X, Z)
+        Z = checks.rows(Z, "Z", self)
+        checks.same_columns(X, Z)
         return X, Z, False
 
     def _checked_fill(self, X, Z):

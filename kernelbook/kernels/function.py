@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kernelbook.kernels import _checks
+from kernelbook.kernels import checks
 from kernelbook.kernels.base import Kernel
 from kernelbook.kernels.radial import Gaussian
 
@@ -26,7 +26,7 @@ class FunctionKernel(Kernel):
         See `Kernel`.
     """
 
-    _rules: ClassVar[dict] = {"cpd_order": _checks.order}
+    _rules: ClassVar[dict] = {"cpd_order": checks.order}
     _thread_safe = False
 
     def __init__(self, function, cpd_order=0):

@@ -14,9 +14,9 @@ from typing import ClassVar
 import numpy as np
 from scipy import sparse
 
-from kernelbook.kernels import _checks
-from kernelbook.kernels._profiles import shifted_power
+from kernelbook.kernels import checks
 from kernelbook.kernels.base import Kernel
+from kernelbook.kernels.profiles import shifted_power
 
 __all__ = ["Linear", "Polynomial"]
 
@@ -59,7 +59,7 @@ class Polynomial(Kernel):
 
     accepts_sparse = True
     _proven = True
-    _rules: ClassVar[dict] = {"degree": _checks.positive_integer, "offset": _checks.non_negative}
+    _rules: ClassVar[dict] = {"degree": checks.positive_integer, "offset": checks.non_negative}
 
     def __init__(self, degree=3, offset=1.0):
         self.degree = degree

@@ -31,9 +31,9 @@ from typing import ClassVar
 import numpy as np
 from scipy import special
 
-from kernelbook._gram import DIRECT, distances
-from kernelbook.kernels import _checks, _gaussian_sums, _profiles
+from kernelbook.kernels import checks, gaussian_sums, profiles
 from kernelbook.kernels.base import Kernel
+from kernelbook.numeric.gram import DIRECT, distances
 
 __all__ = ["Gaussian", "Laplacian", "Matern", "Multiquadric", "Polyharmonic", "ThinPlate"]
 
@@ -82,7 +82,7 @@ class Gaussian(_Radial):
     """
 
     _proven = True
-    _rules: ClassVar[dict] = {"width": _checks.positive}
+    _rules: ClassVar[dict] = {"width": checks.positive}
 
     def __init__(self, width=1.0):
         self.width = width
@@ -96,9 +96,9 @@ class Gaussian(_Radial):
         def fill(rows, cols, out):
             fill_distances(rows, cols, out)
             if ordinary:
-                _profiles.exponential(out, 1.0 / width**2)
+                profiles.exponential(out, 1.0 / width**2)
             else:
-                _profiles.gaussian(out, width)
+                profiles.gaussian(out, width)
 
         return fill
 
@@ -108,10 +108,10 @@ class Gaussian(_Radial):
         if not own or X.shape[1] > DIRECT or not 2.0**-400 < width < 2.0**400:
             return None
         self._distances(X, Z)  # refuses what is too large
-        factor = -_profiles.LOG2_E / width**2
+        factor = -profiles.LOG2_E / width**2
         if X is Z:
-            return _gaussian_sums.gram_sums(X, factor, c)
-        return _gaussian_sums.sums(X, Z, factor, c)
+            return gaussian_sums.gram_sums(X, factor, c)
+        return gaussian_sums.sums(X, Z, factor, c)
 
     def exponents(self, X):
         """(Z, s) with log₂ K(x_i, x_j) = z_i·z_j + s_i + s_j, or None where that is inaccurate.
@@ -120,7 +120,7 @@ class Gaussian(_Radial):
         to cancellation: it is for single precision, and data not too far apart for the width.
         """
         with np.errstate(all="ignore"):
-            Z = (X - X.mean(axis=0)) * (sqrt(2.0 * _profiles.LOG2_E) / float(self.width))
+            Z = (X - X.mean(axis=0)) * (sqrt(2.0 * profiles.LOG2_E) / float(self.width))
             s = -0.5 * np.einsum("ij,ij->i", Z, Z)
             lost = (X.shape[1] + 4) * 2.0**-52 * np.max(-s, initial=0.0)
         return (Z, s) if lost < 1e-9 else None  # a NaN is not less
@@ -143,12 +143,12 @@ class Gaussian(_Radial):
 
             def fill(rows, cols, tile, out):
                 np.matmul(left[rows], right[:, cols], out=out)
-                _profiles.exp2_of_singles(out)
+                profiles.exp2_of_singles(out)
         else:
 
             def fill(rows, cols, tile, out):
                 np.matmul(left[rows], right[:, cols], out=tile)
-                _profiles.exp2_single(tile, out)
+                profiles.exp2_single(tile, out)
 
         return fill
 
@@ -165,13 +165,13 @@ class Laplacian(_Radial):
     """
 
     _proven = True
-    _rules: ClassVar[dict] = {"width": _checks.positive}
+    _rules: ClassVar[dict] = {"width": checks.positive}
 
     def __init__(self, width=1.0):
         self.width = width
 
     def _profile(self, r):
-        _profiles.exponential(r, 1.0 / float(self.width))
+        profiles.exponential(r, 1.0 / float(self.width))
 
 
 _LARGEST_NU = 50.0
@@ -212,7 +212,7 @@ class Matern(_Radial):
     """
 
     _proven = True
-    _rules: ClassVar[dict] = {"width": _checks.positive, "nu": _smoothness}
+    _rules: ClassVar[dict] = {"width": checks.positive, "nu": _smoothness}
 
     def __init__(self, width=1.0, nu=1.5):
         self.width = width
@@ -228,13 +228,13 @@ class Matern(_Radial):
         rate = sqrt(2.0 * nu) / width
         if nu == np.inf:  # only for widths so large that √2·width overflows
             r /= sqrt(2.0)
-            _profiles.gaussian(r, width)
+            profiles.gaussian(r, width)
         elif nu == 0.5:
-            _profiles.exponential(r, 1.0 / width)
+            profiles.exponential(r, 1.0 / width)
         elif nu == 1.5:
-            _profiles.matern(r, rate, 1.0, 0.0)
+            profiles.matern(r, rate, 1.0, 0.0)
         elif nu == 2.5:
-            _profiles.matern(r, rate, 1.0, 1.0 / 3.0)
+            profiles.matern(r, rate, 1.0, 1.0 / 3.0)
         else:
             r *= rate
             r[...] = _bessel_profile(r, nu)
@@ -255,7 +255,7 @@ def _near_zero(s, nu):
 
 
 def _exponent(name, value):
-    _checks.positive(name, value)
+    checks.positive(name, value)
     if value > 100:
         raise ValueError(
             f"{name} must be at most 100; got {value!r}. Order ⌈b/2⌉ needs all polynomials of "
@@ -296,7 +296,7 @@ class Polyharmonic(_Radial):
     def _profile(self, r):
         exponent, sign = float(self.exponent), (-1.0) ** self.cpd_order
         if exponent.is_integer():
-            _profiles.polyharmonic(r, int(exponent), sign, self._even)
+            profiles.polyharmonic(r, int(exponent), sign, self._even)
         else:
             np.power(r, exponent, out=r)
             r *= sign
@@ -327,7 +327,7 @@ class Multiquadric(_Radial):
     """
 
     _proven = True
-    _rules: ClassVar[dict] = {"width": _checks.positive}
+    _rules: ClassVar[dict] = {"width": checks.positive}
     _positive_diag = False
     _at_zero = -1.0
     cpd_order = 1
@@ -336,4 +336,4 @@ class Multiquadric(_Radial):
         self.width = width
 
     def _profile(self, r):
-        _profiles.multiquadric(r, float(self.width))
+        profiles.multiquadric(r, float(self.width))

@@ -8,7 +8,8 @@ here, so that what is called wrong is what was printed.  A function named `..._p
 paper's; its repair stands beside it.  Nothing here is meant for learning from data: use the
 estimators for that.
 
-`ERRATA` lists every mistake that we found, and `tests/test_errata_a.py`, `test_errata_b.py` and
+`ERRATA` lists every mistake that we found, and `tests/papers/test_errata_a.py`, `test_errata_b.py`
+and
 `test_errata_c.py` hold for each entry a test that the paper's statement fails and ours
 passes.
 """

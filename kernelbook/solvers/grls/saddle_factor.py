@@ -1,0 +1,252 @@
+"""Two ways to factor the saddle system of G-RLS, each inside one m×m array.
+
+Given Φ (m×m, symmetric), Q (m×r, orthonormal columns) and ρ ≥ 0, both classes below solve
+
+    (Φ + ρI) u + Qν = y,      Qᵀu = 0                                                   (1)
+
+for any number of right-hand sides.  The matrix of (1) is indefinite, but only mildly so, and one
+Cholesky factorization is enough:
+
+**Schur complement** (Φ + ρI ≻ 0).  With Φ + ρI = LLᵀ and L⁻¹Q = Q_z R_z (a thin QR),
+
+    ν = R_z⁻¹ Q_zᵀ L⁻¹y,      u = L⁻ᵀ (I − Q_z Q_zᵀ) L⁻¹y.
+
+R_zᵀR_z = Qᵀ(Φ + ρI)⁻¹Q is the Schur complement; taking its factor from a QR instead of forming it
+does not square its condition number.
+
+**Null space** (Φ + ρI ≻ 0 only on ker Qᵀ, as for conditionally positive definite kernels).  Let
+M = I − QQᵀ be the projection onto ker Qᵀ.  There (1) reads (MΦM + ρI)u = My, and
+
+    MΦM + ρI + τQQᵀ  =  Φ + ρI − Q V̂ᵀ − V̂ Qᵀ,      V̂ = ΦQ − ½Q(QᵀΦQ + τI),
+
+maps ker Qᵀ and range Q each to itself and is positive definite for τ > 0: its Cholesky factor
+solves the equation, and ν = Qᵀ(y − Φu) is what the first equation leaves.  This is the null-space
+method with the projection in place of a basis of the null space: a symmetric update of rank 2r
+replaces the rotation of the whole matrix.  MΦM is the kernel "centred" by the features, for
+Q = 1/√m literally so: the conditional kernel whose functionals are least squares on the sample.
+
+**One array for two matrices.**  Both factor in the lower triangle and leave Φ in the strict
+upper one (its diagonal is m numbers, kept aside).  So Φu, which honest residuals need, costs no
+second m×m array, and a failed factorization can be undone.
+
+References
+----------
+Benzi, Golub & Liesen, *Numerical solution of saddle point problems*, Acta Numerica 14 (2005),
+sections 5 and 6; Wahba, *Spline Models for Observational Data* (1990).
+"""
+
+import numpy as np
+from scipy.linalg import LinAlgError, blas, qr
+
+from kernelbook.numeric.blas import cholesky, solve_triangular
+
+__all__ = [
+    "NotPositiveDefinite",
+    "NullSpaceFactor",
+    "SchurFactor",
+    "TwoTriangles",
+    "project",
+    "semidefinite_where",
+]
+
+_BLOCK = 256
+
+
+class NotPositiveDefinite(ArithmeticError):
+    """The matrix to be factored has, to rounding, an eigenvalue ≤ 0."""
+
+
+def project(Q, Y):
+    """(I − QQᵀ)Y, twice, so that QᵀY is zero to rounding even where most of Y is removed."""
+    if Q.shape[0] == Q.shape[1]:
+        return np.zeros_like(Y)
+    for _ in range(2):
+        Y = Y - Q @ (Q.T @ Y)
+    return Y
+
+
+class TwoTriangles:
+    """A symmetric Φ strictly above the diagonal of an array, room for L on and below it.
+
+    The array is taken over, not copied; it must be C-contiguous (its transpose, what LAPACK
+    sees, is then Fortran-contiguous).  A matrix whose pivots sink below `noise`, the rounding of
+    its entries, counts as not positive definite: what the pivots say then is chance.
+    """
+
+    def __init__(self, gram, noise=0.0):
+        if not (gram.flags.c_contiguous and gram.flags.writeable and gram.dtype == np.float64):
+            raise TypeError("gram must be a writeable C-contiguous float64 array.")
+        self.square, self.noise = gram.T, noise
+        self.diagonal = gram.diagonal().copy()
+        self._intact = True
+
+    def times(self, U):
+        """ΦU, from the upper triangle alone."""
+        kept = self.square.diagonal().copy()
+        np.fill_diagonal(self.square, self.diagonal)
+        if U.shape[1] == 1:
+            product = blas.dsymv(1.0, self.square, U[:, 0])[:, None]
+        else:
+            product = blas.dsymm(1.0, self.square, U)
+        np.fill_diagonal(self.square, kept)
+        return product
+
+    def restore(self):
+        """Φ in both triangles again, whatever a factorization has left in the lower one."""
+        if not self._intact:
+            A, m = self.square, len(self.square)
+            for i in range(0, m, _BLOCK):
+                rows = slice(i, i + _BLOCK)
+                corner = np.triu(A[rows, rows], 1)
+                A[rows, rows] = corner + corner.T
+                A[i + _BLOCK :, rows] = A[rows, i + _BLOCK :].T
+            np.fill_diagonal(A, self.diagonal)
+            self._intact = True
+
+    def lower_norm(self):
+        """The Frobenius norm of what is in the lower triangle."""
+        A = self.square
+        strips = (np.tril(A[i:, i : i + _BLOCK], -1) for i in range(0, len(A), _BLOCK))
+        below = sum(np.linalg.norm(strip) ** 2 for strip in strips)
+        return float(np.sqrt(2 * below + np.linalg.norm(A.diagonal()) ** 2))
+
+    def downdate(self, Q, V):
+        """Subtract QVᵀ + VQᵀ from the lower triangle."""
+        self._intact = False
+        if Q.shape[1]:
+            self._same(blas.dsyr2k(-1.0, Q, V, beta=1.0, c=self.square, lower=1, overwrite_c=1))
+
+    def factor(self, shift):
+        """Cholesky of (lower triangle + shift·I), in place."""
+        self._intact = False
+        m = len(self.square)
+        self.square[range(m), range(m)] += shift
+        try:
+            cholesky(self.square)
+        except LinAlgError:
+            raise NotPositiveDefinite from None
+        pivots = self.square.diagonal()
+        if not (np.isfinite(pivots).all() and pivots.min() > np.sqrt(self.noise)):
+            raise NotPositiveDefinite
+
+    def _same(self, array):
+        assert array.ctypes.data == self.square.ctypes.data, "BLAS copied what it must overwrite"
+
+    def forward(self, Y):
+        """L⁻¹Y."""
+        return solve_triangular(self.square, Y)
+
+    def backward(self, Y):
+        """L⁻ᵀY."""
+        return solve_triangular(self.square, Y, trans=True)
+
+
+class SchurFactor:
+    """System (1) for Φ + ρI ≻ 0, by Cholesky and the Schur complement of the features.
+
+    Parameters
+    ----------
+    store : TwoTriangles
+    Q : (m, r) array with orthonormal columns
+    rho : float
+    jitter : float
+        Added to the diagonal of what is factored, but not to the system: `solve` is then only
+        approximate and meant to be iterated.
+    """
+
+    def __init__(self, store, Q, rho, jitter=0.0):
+        self.store, self.Q = store, Q
+        store.restore()
+        store.factor(rho + jitter)
+        z = store.forward(Q)  # in Fortran order: its factor takes its place
+        self._Qz, self._Rz = qr(z, mode="economic", overwrite_a=True, check_finite=False)
+
+    def solve(self, Y):
+        """u and ν of (1)."""
+        y = self.store.forward(Y)
+        along = self._Qz.T @ y
+        U = self.store.backward(y - self._Qz @ along)
+        return project(self.Q, U), _triangular(self._Rz, along)
+
+    def feature_covariance(self):
+        """The inverse of the Schur complement: the covariance of ν for y ~ N(Qν, Φ + ρI)."""
+        R_inverse = _triangular(self._Rz, np.eye(len(self._Rz)))
+        return R_inverse @ R_inverse.T
+
+    def variance(self, k_xx, k, q):
+        """Posterior variance of f(x), flat prior on ν, and the weights a with f(x) = aᵀy.
+
+        A column of k and of q, and of a, for each x.
+        """
+        z = self.store.forward(k)
+        rest = _triangular(self._Rz, q, trans=1) - self._Qz.T @ z
+        return k_xx - _squares(z) + _squares(rest), self.store.backward(z + self._Qz @ rest)
+
+
+class NullSpaceFactor:
+    """System (1) for Φ + ρI ≻ 0 on ker Qᵀ, by Cholesky of the projected matrix.
+
+    Parameters as for `SchurFactor`.
+    """
+
+    def __init__(self, store, Q, rho, jitter=0.0):
+        self.store, self.Q, self.rho = store, Q, rho
+        self._V, self._N = _centre(store, Q)
+        store.factor(rho + jitter)
+
+    def _apply(self, Y):
+        """M (MΦM + ρI)⁻¹ M Y."""
+        y = self.store.forward(project(self.Q, Y))
+        return project(self.Q, self.store.backward(y))
+
+    def solve(self, Y):
+        """u and ν of (1)."""
+        U = self._apply(Y)
+        return U, self.Q.T @ Y - self._V.T @ U
+
+    def feature_covariance(self):
+        """Qᵀ(A − AGA)Q with A = Φ + ρI: equals (QᵀA⁻¹Q)⁻¹ where A ≻ 0."""
+        return self._N + self.rho * np.eye(len(self._N)) - self._V.T @ self._apply(self._V)
+
+    def variance(self, k_xx, k, q):
+        """As for `SchurFactor`."""
+        z = self.store.forward(project(self.Q, k - self._V @ q))
+        Nq = self._N @ q + self.rho * q
+        v = k_xx - 2 * np.sum(q * (self.Q.T @ k), axis=0) + np.sum(q * Nq, axis=0) - _squares(z)
+        return v, self.Q @ q + project(self.Q, self.store.backward(z))
+
+
+def semidefinite_where(store, Q, rounding):
+    """Whether Φ is positive semidefinite on ker Qᵀ, but for rounding.
+
+    What is let pass are eigenvalues above −`rounding` and above −10⁻⁸ of the norm of the projected
+    matrix: Cholesky factors exist once the matrix is lifted by as much.
+    """
+    _centre(store, Q)
+    try:
+        store.factor(1e-8 * store.lower_norm() + rounding)
+    except NotPositiveDefinite:
+        return False
+    return True
+
+
+def _centre(store, Q):
+    """Write MΦM + τQQᵀ into the lower triangle; returns ΦQ and QᵀΦQ."""
+    store.restore()
+    m, r = Q.shape
+    V = store.times(Q) if r else Q
+    N = Q.T @ V
+    # On range Q the matrix is (τ + ρ)I.  τ is the mean eigenvalue on ker Qᵀ, so that it
+    # neither sets the condition number nor drowns in rounding.
+    size = np.abs(store.diagonal).max(initial=0.0) + np.linalg.norm(N)
+    tau = max((store.diagonal.sum() - np.trace(N)) / max(m - r, 1), 1e-8 * size)
+    store.downdate(Q, V - 0.5 * Q @ (N + tau * np.eye(r)))
+    return V, N
+
+
+def _triangular(R, B, trans=0):
+    return blas.dtrsm(1.0, R, B, trans_a=trans)
+
+
+def _squares(Z):
+    return np.einsum("ij,ij->j", Z, Z)
