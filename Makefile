@@ -16,7 +16,7 @@ export JUPYTER_DATA_DIR := $(HOME_OF_JUPYTER)/data
 export JUPYTER_RUNTIME_DIR := $(HOME_OF_JUPYTER)/runtime
 export MPLCONFIGDIR := $(HOME_OF_JUPYTER)/matplotlib
 
-.PHONY: help book pdf test lint unit notebooks strict lab run bench lock clean env
+.PHONY: help book pdf test lint unit notebooks strict lab live run bench lock clean env
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
@@ -53,6 +53,9 @@ lab: env  ## open the chapters in JupyterLab (LABFLAGS="--no-browser --port=9999
 		"@jupyterlab/apputils-extension:announcements" >/dev/null 2>&1 || true
 	@$(BIN)/jupyter lab --notebook-dir=. --LabApp.default_url=/lab/tree/book \
 		$$(test "$$(id -u)" != 0 || echo --allow-root) $(LABFLAGS)
+
+live: book  ## serve the book with code that runs in the page (LIVEFLAGS="--no-browser --port=9999" to steer it)
+	@$(BIN)/python tools/live_book.py $(LIVEFLAGS)
 
 run: env  ## re-execute notebooks in place: make run, or make run NB=book/part/chapter.ipynb
 	@$(BIN)/python tools/run_notebooks.py $(NB)

@@ -1,11 +1,7 @@
 """Playgrounds: the directive that places one, and the script they share.
 
-The playgrounds are JavaScript modules in `book/_playgrounds`, one idea a file.
-Browsers refuse to load modules from `file://`, where the book must work too, so
-the build joins them into one classic script: each module becomes a function
-that returns what it exports.  Only three forms are allowed in them, `import
-{ a, b } from "./file.mjs";`, `export function` (or `function*`) and `export
-const` (or `class`); anything else is an error here, not a broken page.
+The playgrounds are JavaScript modules in `book/_playgrounds`, one idea a file;
+`bundling` joins them.
 
     ```{playground} regression
     :alt: what the picture shows
@@ -18,76 +14,16 @@ place: `book/_static/playgrounds/<name>.png`, made by
 """
 
 import html
-import re
 from pathlib import Path
 
+from bundling import bundle
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx import addnodes
-from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
 
 MODULES = Path(__file__).resolve().parents[1] / "_playgrounds"
 SCRIPT = "playgrounds.js"
-IMPORT = re.compile(
-    r'^import\s*\{([^}]*)\}\s*from\s*"\./([\w-]+)\.mjs";$', re.MULTILINE
-)
-EXPORT = re.compile(
-    r"^export (?=(?:function\*?|const|class) (\w+))", re.MULTILINE
-)
-LEFT_OVER = re.compile(r"^\s*(?:import|export)\b.*", re.MULTILINE)
-
-
-def bundle(folder=MODULES, entry="main"):
-    """All modules that `entry` needs as one classic script."""
-    done, parts = [], []
-
-    def add(name, path=()):
-        if name in done:
-            return
-        if name in path:
-            raise ExtensionError(
-                f"playgrounds: {' → '.join([*path, name])} import each other"
-            )
-        source = (folder / f"{name}.mjs").read_text(encoding="utf-8")
-        imports = IMPORT.findall(source)
-        for _, other in imports:
-            add(other, (*path, name))
-        body = EXPORT.sub("", IMPORT.sub("", source))
-        wrong = LEFT_OVER.search(body)
-        if wrong:
-            raise ExtensionError(
-                f"playgrounds: {name}.mjs: cannot join "
-                f"{wrong.group().strip()!r}"
-            )
-        needs = [
-            f"const {{ {listed(names)} }} = modules.{variable(other)};"
-            for names, other in imports
-        ]
-        exports = ", ".join(EXPORT.findall(source))
-        parts.append(
-            f"modules.{variable(name)} = (() => {{\n"
-            + "\n".join([*needs, body.strip(), f"return {{ {exports} }};"])
-            + "\n})();\n"
-        )
-        done.append(name)
-
-    add(entry)
-    return (
-        '"use strict";\n(() => {\nconst modules = {};\n'
-        + "\n".join(parts)
-        + "})();\n"
-    )
-
-
-def listed(names):
-    """`a, b as c` as the parts of a destructuring: a, b: c."""
-    parts = [name.strip() for name in names.split(",") if name.strip()]
-    return ", ".join(parts).replace(" as ", ": ")
-
-
-def variable(name):
-    return name.replace("-", "_")
 
 
 class Playground(SphinxDirective):
@@ -131,15 +67,15 @@ def load_where_needed(app, pagename, templatename, context, doctree):
         app.add_js_file(SCRIPT, loading_method="defer")
 
 
-def write_script(app, exception):
-    if exception is None and app.builder.format == "html":
-        (Path(app.outdir) / "_static" / SCRIPT).write_text(
-            bundle(), encoding="utf-8"
-        )
+def write_script(app):
+    if app.builder.format == "html":
+        target = Path(app.outdir) / "_static" / SCRIPT
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(bundle(MODULES), encoding="utf-8")
 
 
 def setup(app):
     app.add_directive("playground", Playground)
     app.connect("html-page-context", load_where_needed)
-    app.connect("build-finished", write_script)
+    app.connect("builder-inited", write_script)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -5,11 +5,13 @@ from html import escape
 NOTE = """
 <aside class="run-chapter admonition tip" aria-label="Run this chapter">
 <p class="admonition-title">Run this chapter</p>
-<p>In a checkout of the project, <code>make lab</code> sets everything up and
-opens JupyterLab; the chapter is <code>{path}</code>. Change a number and run
-the cell again. <code>make run NB={path}</code> executes it as it stands, and
-<code>git diff</code> then shows what came out differently. The notebook alone
-is behind the download sign at the top of this page.</p>
+<p>In a checkout of the project, <code>make live</code> sets everything up and
+opens the book with buttons that run each cell on this page, and
+<code>make lab</code> opens JupyterLab; the chapter is <code>{path}</code>.
+Change a number and run the cell again. <code>make run NB={path}</code>
+executes it as it stands, and <code>git diff</code> then shows what came out
+differently. The notebook alone is behind the download sign at the top of this
+page.</p>
 </aside>
 """
 

@@ -273,12 +273,13 @@ def test_the_modules_pass_their_own_tests():
 # ---------------------------------------------------------------------------------- the bundle
 
 
-def test_the_bundle_is_one_classic_script(tmp_path):
-    from playgrounds import bundle
+@pytest.mark.parametrize("folder", ["_playgrounds", "_live"])
+def test_the_bundle_is_one_classic_script(tmp_path, folder):
+    from bundling import bundle
 
-    script = bundle()
+    script = bundle(ROOT / "book" / folder)
     assert not [line for line in script.splitlines() if line.startswith(("import", "export"))]
-    assert script.count("modules.linalg = ") == 1
+    assert script.count("modules.main = ") == 1
     if NODE:
         path = tmp_path / "bundle.js"
         path.write_text(script, encoding="utf-8")
@@ -297,7 +298,7 @@ def test_the_bundle_is_one_classic_script(tmp_path):
     ],
 )
 def test_what_the_bundle_cannot_join_is_an_error(tmp_path, files, message):
-    from playgrounds import bundle
+    from bundling import bundle
     from sphinx.errors import ExtensionError
 
     for name, text in files.items():
