@@ -9,13 +9,12 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from pathlib import Path
 
 import pytest
 import websocket
-from conftest import HTML
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.paths import HTML, ROOT
+
 NODE = shutil.which("node")
 REFUSED = (403, 404)
 CHAPTER = "foundations/regularized_approximation.html"
