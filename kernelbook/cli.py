@@ -54,16 +54,17 @@ def info():
     metavar="KEY=VALUE[,VALUE]",
     help="Only the cells with one of these values, e.g. --only size=100,200; may be repeated.",
 )
+@click.option("--collect", is_flag=True, help="Run nothing: write the table of finished cells.")
 @click.option(
     "--output",
     type=click.Path(file_okay=False),
     help="Folder for NAME.csv and NAME.json.  [default: book/results; _build/results if --quick]",
 )
-def experiment(name, quick, jobs, scheduler, only, output):
+def experiment(name, quick, jobs, scheduler, only, collect, output):
     """Run one of the papers' experiments; NAME may also be `list`.
 
     \b
-    kernelbook experiment list                    what there is
+    kernelbook experiment list                    what there is, and how much of it is finished
     kernelbook experiment spirals --quick         a taste
     kernelbook experiment text --jobs 8           the whole protocol
     kernelbook experiment text --only collection=sci --only size=100
@@ -73,17 +74,19 @@ def experiment(name, quick, jobs, scheduler, only, output):
     """
     from kernelbook.datasets import DataUnavailable
     from kernelbook.experiments import NAMES, get
-    from kernelbook.experiments.running import run
+    from kernelbook.experiments.running import finished, run
 
     if name == "list":
         for known in NAMES:
-            one = get(known)
-            click.echo(f"{known:<12}{one.summary}  ({len(one.cells(False))} cells)")
+            done, planned = finished(get(known), output or "book/results")
+            cells = f"{done} of {planned} cells"
+            click.echo(f"{known:<12}{cells:<22}{get(known).summary}")
         return
     if name not in NAMES:
         raise click.BadParameter(f"{name!r} is none of {', '.join(NAMES)}.", param_hint="NAME")
     folder = Path(output or ("_build/results" if quick else "book/results")).resolve()
     options = {"quick": quick, "jobs": jobs, "scheduler": scheduler, "only": only}
+    options["collect"] = collect
     try:
         with _terminated_is_interrupted():
             done = run(get(name), folder, **options)

@@ -22,7 +22,6 @@ NAMES = ("abs", "spirals", "ionosphere", "coil20", "text", "keep")
 SUMMARY = {
     "spirals": (("cv_error", "fresh_error"), "cv_error"),
     "coil20": (("accuracy",), None),
-    "text": (("accuracy",), None),
 }
 """`measures` and `best` of experiments whose long runs go on from a journal: named here, since a
 journal belongs to the bytes of the experiment's own file."""

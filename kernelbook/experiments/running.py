@@ -7,9 +7,13 @@ process or on many, today or after a break, and the table is in the order of the
 Finished cells go to a **journal** beside the result, one line of JSON each, flushed before the
 next is started.  Running the same command again reads the journal and does what is left; parts
 run one after another (`only`) add up, and the journal goes when the last cell is done.  A journal
-of other cells, or of other code, is put aside (never deleted) and the run starts afresh.
+of other cells, or of other code, is put aside (never deleted) and the run starts afresh; comments,
+docstrings and where an import comes from are not code here.
+
+A journal may be copied while a run adds to it: `collect` writes the table of what the copy has.
 """
 
+import ast
 import csv
 import hashlib
 import json
@@ -28,7 +32,7 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-__all__ = ["Experiment", "Result", "run"]
+__all__ = ["Experiment", "Result", "finished", "run"]
 
 PACKAGES = ("kernelbook", "numpy", "scipy", "scikit-learn", "numba")
 DIGITS = 6  # of a number in the table
@@ -77,7 +81,17 @@ class Result:
     summary: list
 
 
-def run(experiment, folder, *, quick=False, jobs=1, scheduler=None, only=(), progress=True):
+def run(
+    experiment,
+    folder,
+    *,
+    quick=False,
+    jobs=1,
+    scheduler=None,
+    only=(),
+    collect=False,
+    progress=True,
+):
     """Run what is not in the journal yet, then write the table and its provenance.
 
     Parameters
@@ -93,6 +107,8 @@ def run(experiment, folder, *, quick=False, jobs=1, scheduler=None, only=(), pro
     only : list of "key=value" or "key=value,value"
         Run only the cells that have one of these values; the table has them beside those of
         earlier runs.
+    collect : bool
+        Run nothing: write the table of the cells that the journal has.
     progress : bool
         Show a bar with the remaining time.
     """
@@ -104,6 +120,12 @@ def run(experiment, folder, *, quick=False, jobs=1, scheduler=None, only=(), pro
     cells = experiment.cells(quick)
     chosen = _chosen(cells, only)
     journal = Journal(folder / f"{experiment.name}.journal", _fingerprint(experiment, cells))
+    if collect:
+        chosen = [k for k in chosen if k in journal.done]
+    if not chosen:
+        raise ValueError(
+            f"collect={collect!r}: {journal.path} has no finished cell; run some first."
+        )
     left = [k for k in chosen if k not in journal.done]
     resumed = len(chosen) - len(left)
     bar = tqdm(total=len(chosen), initial=resumed, unit="cell", disable=not progress, smoothing=0.1)
@@ -134,6 +156,20 @@ def run(experiment, folder, *, quick=False, jobs=1, scheduler=None, only=(), pro
     journal.close(whole=not missing)
     summary = _summary(experiment, cells, journal.done)
     return Result(table, provenance, n_rows, resumed, missing, summary)
+
+
+def finished(experiment, folder):
+    """(finished cells, planned cells) of the whole protocol, from the journal or the provenance."""
+    folder, cells = Path(folder), experiment.cells(False)
+    journal = folder / f"{experiment.name}.journal"
+    if journal.exists():
+        lines = journal.read_text(encoding="utf-8").split("\n")
+        if lines[0] == json.dumps({"fingerprint": _fingerprint(experiment, cells)}):
+            return len({json.loads(line)["cell"] for line in lines[1:-1]}), len(cells)
+    provenance = folder / f"{experiment.name}.json"
+    if not provenance.exists():
+        return 0, len(cells)
+    return json.loads(provenance.read_text())["cells"], len(cells)
 
 
 def _chosen(cells, only):
@@ -205,8 +241,22 @@ def _fingerprint(experiment, cells):
 
     h = hashlib.sha256(json.dumps(cells, sort_keys=True).encode())
     for name in (experiment.run.__module__, *experiment.modules):
-        h.update(Path(import_module(name).__file__).read_bytes())
+        h.update(_code(Path(import_module(name).__file__).read_text(encoding="utf-8")).encode())
     return h.hexdigest()
+
+
+def _code(source):
+    """A module without what cannot change its numbers: comments, docstrings, imports, layout."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if hasattr(node, "body") and isinstance(node.body, list):
+            node.body = [
+                part
+                for part in node.body
+                if not isinstance(part, ast.Import | ast.ImportFrom)
+                and not (isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant))
+            ]
+    return ast.unparse(tree)
 
 
 def _sha256(source):

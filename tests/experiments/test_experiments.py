@@ -17,7 +17,7 @@ from sklearn.utils import Bunch
 
 from kernelbook.cli import main
 from kernelbook.experiments import NAMES, get
-from kernelbook.experiments.running import Experiment, run
+from kernelbook.experiments.running import Experiment, _code, finished, run
 
 CALLS = []
 
@@ -293,3 +293,27 @@ def test_ionosphere_grows_functions_and_samples(small_ionosphere):
 
 def _methods(rows):
     return {r["method"] for r in rows}
+
+
+def test_collecting_a_copied_journal_runs_nothing(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        run(toy(stop=3), tmp_path, progress=False)
+    journal = (tmp_path / "toy.journal").read_bytes()
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / "toy.journal").write_bytes(journal[:-9])  # copied while a line is written
+    CALLS.clear()
+    done = run(toy(stop=3), tmp_path / "copy", collect=True, progress=False)
+    assert (CALLS, done.rows, done.left) == ([], 4, 4)
+    assert json.loads(done.provenance.read_text())["cells"] == 2
+    assert finished(toy(stop=3), tmp_path / "copy") == (2, 6)
+    assert finished(toy(stop=3), tmp_path) == (3, 6)
+    with pytest.raises(ValueError, match="no finished cell"):
+        run(toy(), tmp_path / "new", collect=True, progress=False)
+    assert finished(toy(), tmp_path / "nowhere") == (0, 6)
+
+
+def test_a_journal_survives_what_cannot_change_its_numbers():
+    code = '"""Doc."""\nimport a.b\n\ndef f(x):\n    """Says."""\n    from a import g\n    return g(x)\n'
+    moved = "from c import b\n# a remark\ndef f(x):\n    return g(x)  # more\n"
+    assert _code(code) == _code(moved)
+    assert _code(code) != _code(code.replace("g(x)", "g(2 * x)"))
