@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import signal
 import time
 from dataclasses import replace
@@ -211,6 +212,7 @@ def test_the_command_lists_refuses_and_runs(tmp_path, monkeypatch):
     listed = runner.invoke(main, ["experiment", "list"])
     assert listed.exit_code == 0
     assert all(name in listed.output for name in NAMES)
+    assert re.search(r"keep +\d+ of 1215 cells", listed.output)
     refused = runner.invoke(main, ["experiment", "nope"])
     assert refused.exit_code == 2
     assert "'nope' is none of" in refused.output
@@ -313,7 +315,8 @@ def test_collecting_a_copied_journal_runs_nothing(tmp_path):
 
 
 def test_a_journal_survives_what_cannot_change_its_numbers():
-    code = '"""Doc."""\nimport a.b\n\ndef f(x):\n    """Says."""\n    from a import g\n    return g(x)\n'
+    code = '"""Doc."""\nimport a.b\n\ndef f(x):\n    """Says."""\n    from a import g\n'
+    code += "    return g(x)\n"
     moved = "from c import b\n# a remark\ndef f(x):\n    return g(x)  # more\n"
     assert _code(code) == _code(moved)
     assert _code(code) != _code(code.replace("g(x)", "g(2 * x)"))
