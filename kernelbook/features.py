@@ -21,7 +21,7 @@ Rows of weight zero it never sees.
 
 On a sample the features may be linearly dependent although they are independent as
 functions (two class indicators that never fire in the training set are both zero).
-Then λ is not unique; `feature_range` reduces P to its range and fixes one λ.
+Then λ is not unique; `column_space` reduces P to its range and fixes one λ.
 """
 
 from itertools import combinations_with_replacement
@@ -39,17 +39,15 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from kernelbook.numeric.column_space import FeatureRange, feature_range
+from kernelbook.numeric.column_space import column_space
 
 __all__ = [
     "Constant",
-    "FeatureRange",
     "Polynomials",
     "as_features",
     "check_feature_matrix",
     "check_order",
     "evaluate",
-    "feature_range",
     "fit_features",
 ]
 
@@ -334,7 +332,7 @@ def check_order(P, X, kernel) -> None:
         raise ValueError(f"{needs}; on points with {d} columns these are {count}.")
     needed = Polynomials(degree).fit(X)
     V = needed.transform(X)
-    Q = feature_range(P).Q
+    Q = column_space(P).Q
     missing = np.linalg.norm(V - Q @ (Q.T @ V), axis=0) / np.sqrt(m)
     worst = np.argmax(missing)
     # About the square root of rounding: features may contain them in a poorly scaled basis.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from kernelbook.features import feature_range
+from kernelbook.numeric.column_space import column_space
 
 __all__ = ["Functionals", "at_points", "least_squares", "pick_anchors", "require_full_rank"]
 
@@ -55,7 +55,7 @@ def pick_anchors(P):
     of unit mean square that vanish at the rows taken before are largest.  These are approximate
     Fekete points; they depend on the span of the features only.
     """
-    Q = feature_range(P).Q
+    Q = column_space(P).Q
     if Q.shape[1] == 0:
         return np.zeros(0, dtype=np.intp)
     pivots = linalg.qr(Q.T, mode="r", pivoting=True)[1]
@@ -65,7 +65,7 @@ def pick_anchors(P):
 def at_points(points, P):
     """μ_p(g) = g(a_p), P the features at the points: φ' are the cardinal functions."""
     l = P.shape[1]
-    rank = feature_range(P).rank
+    rank = column_space(P).rank
     if rank < l:
         raise ValueError(
             f"these {l} anchors are not unisolvent: the matrix of the features at them has rank "
@@ -87,7 +87,7 @@ def least_squares(X, P):
 def require_full_rank(P, names, remedy):
     """Raise unless the ℓ features are independent on the sample; say which are not."""
     m, l = P.shape
-    rank = feature_range(P).rank
+    rank = column_space(P).rank
     if rank == l:
         return
     pivots = linalg.qr(_equilibrate(P)[0], mode="r", pivoting=True)[1]

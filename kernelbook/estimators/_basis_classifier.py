@@ -4,7 +4,7 @@ from sklearn.base import ClassifierMixin
 
 from kernelbook.bases import as_basis
 from kernelbook.estimators._base import FreeFeatureEstimator
-from kernelbook.estimators._validation import boxes, check_features, labels
+from kernelbook.estimators._validation import check_features, labels, sample_penalties
 
 __all__ = ["BasisClassifier"]
 
@@ -27,7 +27,12 @@ class BasisClassifier(ClassifierMixin, FreeFeatureEstimator):
         sample = self._sample(X, y, sample_weight)
         classes, codes = labels(sample.y)
         check_features(sample.P, sample.w)
-        return sample, classes, codes, boxes(self.C, self.class_weight, classes, codes, sample.w)
+        return (
+            sample,
+            classes,
+            codes,
+            sample_penalties(self.C, self.class_weight, classes, codes, sample.w),
+        )
 
 
 def seeded(basis, seed):

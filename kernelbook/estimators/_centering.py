@@ -29,8 +29,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from kernelbook.features import feature_range
 from kernelbook.kernels import Linear, Scaled
+from kernelbook.numeric.column_space import column_space
 from kernelbook.solvers.svm.problem import constant_first
 
 __all__ = ["Tilt", "far_origin"]
@@ -49,7 +49,7 @@ def far_origin(kernel, X, P):
         mean = X.mean(axis=0)
         away, extent = np.abs(mean).max(), np.abs(X - mean).max()
         far = np.isfinite(away) and away > FAR * extent
-    if not far or not constant_first(feature_range(P).Q)[1]:
+    if not far or not constant_first(column_space(P).Q)[1]:
         return None
     return mean
 
@@ -76,7 +76,7 @@ class Tilt:
         origin = far_origin(kernel, X, P)
         if origin is None:
             return None
-        span = feature_range(P)
+        span = column_space(P)
         there = origin[None]
         g = kernel(X - origin, there)[:, 0]
         one = span.T @ span.Q.sum(axis=0)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kernelbook.features import feature_range
+from kernelbook.numeric.column_space import column_space
 
 __all__ = [
     "check_number",
@@ -64,7 +64,7 @@ def rounding_of(gram):
 def doubts_about_rank(features, P):
     """Warnings where rounding, and not the features, has decided which of them count."""
     r, l = features.rank, P.shape[1]
-    if r < l and r < feature_range(P).rank:
+    if r < l and r < column_space(P).rank:
         return [
             f"sample_weight spans so many orders of magnitude that only {r} directions of the "
             f"{l} free features are left on the weighted sample; without weights there are more.  "

@@ -52,7 +52,7 @@ ATTRIBUTES = """
     dual_coef_ : (m,) or (m, k) array
         c, a column for each output; zero for rows of zero weight.
     coef_ : (ℓ,) or (ℓ, k) array
-        λ.  Where rank P < ℓ, the one that `kernelbook.features.feature_range` documents.
+        λ.  Where rank P < ℓ, the one that `kernelbook.numeric.column_space` documents.
     rank_ : int
         The rank of P on the sample.
     scale_ : float or (k,) array

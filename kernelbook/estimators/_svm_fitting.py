@@ -21,13 +21,13 @@ from scipy import sparse
 from kernelbook.estimators._centering import far_origin
 from kernelbook.estimators._class_blocks import ClassBlocks
 from kernelbook.estimators._kernel_gram import KernelGram
-from kernelbook.features import feature_range
+from kernelbook.numeric.column_space import column_space
 from kernelbook.numeric.threads import parallel_for
 from kernelbook.solvers.svm.convexity import is_convex, passes_whole
 from kernelbook.solvers.svm.large.solve import solve_large
 from kernelbook.solvers.svm.pair_matrix import pair_matrix
 from kernelbook.solvers.svm.reference import solve_reference
-from kernelbook.solvers.svm.robust import SMALL, solve_apart, solve_svm
+from kernelbook.solvers.svm.robust import SMALL, solve_robust, solve_separable
 from kernelbook.solvers.svm.small import solve_small
 
 __all__ = ["Fitting"]
@@ -112,8 +112,8 @@ class Fitting:
 
     def _large(self, i):
         X, (rows, _), data = self.sample.X, self.problems[i], self._data(i)
-        span = feature_range(data[0])
-        apart = solve_apart(*data, self.size, span)
+        span = column_space(data[0])
+        apart = solve_separable(*data, self.size, span)
         if apart is not None:
             return apart
         source = KernelGram(self.model.kernel_, X if rows.size == len(X) else X[rows])
@@ -180,7 +180,7 @@ class Fitting:
             return solve_reference(*problem, **options)
         # A pair has a copy of its own; one-vs-rest needs the matrix again.
         own = rows.size < len(gram) or (len(self.problems) == 1 and not model._precomputed)
-        return solve_svm(*problem, **options, **self.precision, tried=tried, overwrite=own)
+        return solve_robust(*problem, **options, **self.precision, tried=tried, overwrite=own)
 
 
 def _largest(gram, kind):

@@ -8,7 +8,6 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 __all__ = [
-    "boxes",
     "check_choice",
     "check_count",
     "check_features",
@@ -17,6 +16,7 @@ __all__ = [
     "check_rtol",
     "labels",
     "require_same_kernel",
+    "sample_penalties",
 ]
 
 SMALLEST = float(np.finfo(float).tiny)
@@ -89,7 +89,7 @@ def labels(y):
     return classes, codes
 
 
-def boxes(C, class_weight, classes, codes, w):
+def sample_penalties(C, class_weight, classes, codes, w):
     """C_i = C · sample weight · class weight."""
     weight = np.ones(classes.size)
     if class_weight is not None:

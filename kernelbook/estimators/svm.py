@@ -28,7 +28,6 @@ from kernelbook.estimators._multiclass import (
 )
 from kernelbook.estimators._svm_fitting import Fitting
 from kernelbook.estimators._validation import (
-    boxes,
     check_choice,
     check_count,
     check_features,
@@ -36,6 +35,7 @@ from kernelbook.estimators._validation import (
     check_positive,
     labels,
     require_same_kernel,
+    sample_penalties,
 )
 from kernelbook.estimators._warm_start import LastFit
 from kernelbook.features import check_order
@@ -114,7 +114,7 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
     coef_ : (problems, ℓ) array
         λ.  Where the optimal λ is not unique: the one with least Σ w_i (Pλ)_i² on the samples of
         the problem, w including the class weights (`kernelbook.solvers.svm.multipliers`); where
-        even Pλ leaves a choice, that of `kernelbook.features.feature_range`.  Φ and Φ + an
+        even Pλ leaves a choice, that of `kernelbook.numeric.column_space`.  Φ and Φ + an
         element of H₀ in each argument are the same problem, in exact terms: they have the same
         optimal f.  But their λ differ, and so does the λ of least Σ w_i (Pλ)_i²: where the optimal
         f is not unique, the choice, and with it f, depends on the representative of Φ.  This
@@ -193,7 +193,7 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         check_features(sample.P, sample.w)
         if not self._precomputed:
             check_order(sample.P, sample.X, self.kernel_)
-        C = boxes(self.C, self.class_weight, classes, codes, sample.w)
+        C = sample_penalties(self.C, self.class_weight, classes, codes, sample.w)
         problems = list(binary_problems(codes, classes.size, self.multiclass))
         by_pairs = self.multiclass == "ovo" and classes.size > 2
         groups = members(codes, classes.size) if by_pairs else None

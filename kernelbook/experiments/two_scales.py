@@ -33,7 +33,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
 from kernelbook import GaussianBasis, orthonormalize
-from kernelbook.solvers.svm.robust import solve_svm
+from kernelbook.solvers.svm.robust import solve_robust
 
 __all__ = ["C_GRID", "DOUBLE", "READINGS", "SINGLE", "cross_validate", "error", "settings"]
 
@@ -136,7 +136,7 @@ def add_bias(values, bias, s):
 
 def exact(K, y, C):
     """(β, b) of the machine with a free bias; of the optimal biases the smallest."""
-    solution = solve_svm(K, np.ones((len(y), 1)), y, np.broadcast_to(C, y.shape))
+    solution = solve_robust(K, np.ones((len(y), 1)), y, np.broadcast_to(C, y.shape))
     return solution.beta, solution.coef[0]
 
 

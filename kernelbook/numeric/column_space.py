@@ -22,7 +22,7 @@ from scipy.linalg import lapack
 from kernelbook.numeric.blas import add_gram, one_thread, solve_rows
 from kernelbook.numeric.threads import n_threads, parallel_for
 
-__all__ = ["FeatureRange", "feature_range"]
+__all__ = ["ColumnSpace", "column_space"]
 
 _TALL = 20  # rows for each column,
 _LARGE = 10**5  # and entries, from which the triangles pay
@@ -31,7 +31,7 @@ _ROWS = 2048  # that stay in a core's cache between two steps
 
 
 @dataclass(frozen=True)
-class FeatureRange:
+class ColumnSpace:
     """An orthonormal basis of the range of √D P, and the way back to λ.
 
     Attributes
@@ -66,7 +66,7 @@ class FeatureRange:
         return bool(falls[r - 1] < 1.5 * falls[: r - 1].max())
 
 
-def feature_range(P, weights=None, rtol=None) -> FeatureRange:
+def column_space(P, weights=None, rtol=None) -> ColumnSpace:
     """Reduce a feature matrix to its numerical range on the sample.
 
     With rank P < ℓ many λ give the same values Pλ on the sample, and off the sample they may
@@ -90,13 +90,13 @@ def feature_range(P, weights=None, rtol=None) -> FeatureRange:
     if weights is not None:
         scaled = scaled * np.sqrt(weights / weights.max())[:, None]
     if l == 0:
-        return FeatureRange(np.empty((m, 0)), np.empty((0, 0)), np.empty(0))
+        return ColumnSpace(np.empty((m, 0)), np.empty((0, 0)), np.empty(0))
     rtol = max(m, l) * np.finfo(float).eps if rtol is None else rtol
     quick = _tall(scaled, rtol) if m >= _TALL * l and m * l >= _LARGE else None
     if quick is not None:
         Q, T, s = quick
         T = T / size[:, None] if weights is None else T / size[:, None] / np.sqrt(weights.max())
-        return FeatureRange(Q, T, s / s[0])
+        return ColumnSpace(Q, T, s / s[0])
     if l == 1:
         s, Vt = np.linalg.norm(scaled, axis=0), np.ones((1, 1))
         U = scaled / (s or 1.0)
@@ -108,7 +108,7 @@ def feature_range(P, weights=None, rtol=None) -> FeatureRange:
     T[absent] = 0.0  # exactly, not up to rounding: off the sample the feature may be large
     if weights is not None:
         T = T / np.sqrt(weights.max())
-    return FeatureRange(np.ascontiguousarray(U[:, :r]), T, s / (s[0] or 1.0))
+    return ColumnSpace(np.ascontiguousarray(U[:, :r]), T, s / (s[0] or 1.0))
 
 
 def _tall(A, rtol):

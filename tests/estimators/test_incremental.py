@@ -336,14 +336,14 @@ def test_a_warm_start_that_fails_is_not_believed(monkeypatch):
     from kernelbook.solvers.primal.growing import hinge
 
     X, y = xor(40)
-    real = hinge.by_multipliers
+    real = hinge.proximal_multipliers
 
     def lame(*args, **options):
         if "sigma" in options or lame.always:
             options["max_newton"] = 1
         return real(*args, **options)
 
-    monkeypatch.setattr(hinge, "by_multipliers", lame)
+    monkeypatch.setattr(hinge, "proximal_multipliers", lame)
     x = np.column_stack([X, X[:, 0] * X[:, 1]])
     for lame.always in (False, True):
         machine = GrowingHinge(np.ones((40, 1)), y.astype(float), np.ones(40))
@@ -413,7 +413,7 @@ def test_an_interrupted_fit_leaves_an_unfitted_machine(machine, monkeypatch):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("kernelbook.solvers.primal.growing.hinge.by_multipliers", interrupt)
+    monkeypatch.setattr("kernelbook.solvers.primal.growing.hinge.proximal_multipliers", interrupt)
     monkeypatch.setattr("kernelbook.solvers.primal.solve.dual_coordinate_descent", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)

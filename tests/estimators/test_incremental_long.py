@@ -15,16 +15,16 @@ from kernelbook.solvers.primal.growing import hinge
 @pytest.mark.parametrize("stop", [None, "held_out"])
 @pytest.mark.parametrize(
     "place",
-    ["by_sides", "GrowingFactor.append"],
+    ["active_set_solve", "GrowingFactor.append"],
 )
 def test_an_interrupted_path_keeps_its_steps(place, stop, monkeypatch):
     """Whether the interrupt comes while the fourth function is solved for, or before."""
     X, y = make_moons(80, noise=0.2, random_state=0)
     model = IncrementalSVMClassifier(max_basis=6, stop=stop, patience=None, random_state=0)
-    real = hinge.by_sides if "sides" in place else hinge.GrowingFactor.append
+    real = hinge.active_set_solve if "active_set" in place else hinge.GrowingFactor.append
 
     def impatient(*args):
-        wide = args[0].shape[1] if "sides" in place else len(args[0].chosen) + 1
+        wide = args[0].shape[1] if "active_set" in place else len(args[0].chosen) + 1
         if wide == 4:
             raise KeyboardInterrupt
         return real(*args)
@@ -51,13 +51,13 @@ def test_a_step_keeps_blas_to_one_thread(monkeypatch):
     def threads():
         return [p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"]
 
-    inside, real = [], hinge.by_multipliers
+    inside, real = [], hinge.proximal_multipliers
 
     def watched(*args, **options):
         inside.append(threads())
         return real(*args, **options)
 
-    monkeypatch.setattr(hinge, "by_multipliers", watched)
+    monkeypatch.setattr(hinge, "proximal_multipliers", watched)
     X, y = make_moons(40, noise=0.2, random_state=0)
     with threadpool_limits(2, user_api="blas"):
         before = threads()

@@ -25,7 +25,7 @@ from kernelbook import (
     reg_from_C,
 )
 from kernelbook.estimators._multiclass import binary_problems, class_scores, predicted
-from kernelbook.solvers.svm.robust import solve_svm
+from kernelbook.solvers.svm.robust import solve_robust
 from tests.naive import svm as naive
 
 
@@ -244,10 +244,10 @@ def test_flat_prior_limit_t7_and_its_rate():
     X, y = xor(120)
     P, K, sign = waves(4)(X), Gaussian(1.5)(X), np.where(y == 1, 1.0, -1.0)
     C = np.ones(120)
-    exact = solve_svm(K, P, sign, C)
+    exact = solve_robust(K, P, sign, C)
     excess = []
     for kappa in (1.0, 10.0, 1e2, 1e3):
-        s = solve_svm(K + kappa * P @ P.T, np.empty((120, 0)), sign, C)
+        s = solve_robust(K + kappa * P @ P.T, np.empty((120, 0)), sign, C)
         assert s.certificate.kkt < 1e-9
         lam = kappa * P.T @ s.beta
         p = naive.primal(K @ s.beta, P, sign, C, s.beta, lam)
@@ -263,7 +263,7 @@ def test_honest_baseline_svc_on_an_augmented_kernel():
     """What people do today: κPPᵀ in the kernel.  It converges in κ, but SMO pays for it."""
     X, y = xor(150)
     P, K, sign = waves(4)(X), Gaussian(1.5)(X), np.where(y == 1, 1.0, -1.0)
-    exact = solve_svm(K, P, sign, np.ones(150))
+    exact = solve_robust(K, P, sign, np.ones(150))
     missed, steps = [], []
     for kappa in (1.0, 1e2, 1e4, 1e6):
         svc = SVC(kernel="precomputed", tol=1e-6, max_iter=200_000)

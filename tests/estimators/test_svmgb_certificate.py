@@ -24,7 +24,7 @@ from kernelbook.kernels import FunctionKernel
 from kernelbook.solvers.svm import convexity, robust
 from kernelbook.solvers.svm.certificate import certify
 from kernelbook.solvers.svm.convexity import definiteness
-from kernelbook.solvers.svm.robust import solve_svm
+from kernelbook.solvers.svm.robust import solve_robust
 
 
 def xor(m, seed=0, noise=0.3, d=3):
@@ -231,7 +231,7 @@ def test_beyond_the_documented_size_the_solution_tells(monkeypatch):
     for P in (np.empty((60, 0)), np.ones((60, 1))):
         assert definiteness(K, P / np.sqrt(60)) == "pd"
         with pytest.raises(ValueError, match=r"not convex.*βᵀΦβ = -"):
-            solve_svm(K, P, y, np.full(60, 5.0), kind="unknown")
+            solve_robust(K, P, y, np.full(60, 5.0), kind="unknown")
 
 
 def test_certify_refuses_negative_energy_but_not_rounding():

@@ -316,7 +316,7 @@ def test_rounded_shares_have_no_crumbs_and_sum_to_one():
 @pytest.mark.parametrize("share", [0.5, 1e-3, 1e-9])
 def test_a_pure_topic_silences_its_documents(share):
     """Whatever the size of the share; and the rest of the machine does not notice them."""
-    from kernelbook.solvers.svm.robust import solve_svm
+    from kernelbook.solvers.svm.robust import solve_robust
 
     rng = np.random.default_rng(8)
     X = rng.normal(size=(40, 3))
@@ -326,12 +326,12 @@ def test_a_pure_topic_silences_its_documents(share):
     mute = np.flatnonzero(y > 0)[:6]
     topic[mute] = [0.9, 0.5, share, 0.2, 0.8, 0.4]
     P, C = np.column_stack([np.ones(40), topic]), np.full(40, 3.0)
-    solution = solve_svm(K, P, y, C)
+    solution = solve_robust(K, P, y, C)
     np.testing.assert_allclose(solution.beta[mute], 0, atol=1e-9)
     f = K @ solution.beta + P @ solution.coef
     assert (y * f)[mute].min() > 1 - 1e-6
     left = np.setdiff1d(np.arange(40), mute)
-    rest = solve_svm(K[np.ix_(left, left)], np.ones((34, 1)), y[left], C[left])
+    rest = solve_robust(K[np.ix_(left, left)], np.ones((34, 1)), y[left], C[left])
     np.testing.assert_allclose(solution.beta[left], rest.beta, atol=1e-6)
     assert np.abs(rest.beta).max() > 0.1
 

@@ -25,10 +25,10 @@ from kernelbook.features import (
     check_feature_matrix,
     check_order,
     evaluate,
-    feature_range,
 )
 from kernelbook.kernels import Gaussian, Linear, Multiquadric, Polyharmonic, ThinPlate
-from kernelbook.numeric import column_space
+from kernelbook.numeric import column_space as module
+from kernelbook.numeric.column_space import column_space
 
 EPS = np.finfo(float).eps
 
@@ -95,7 +95,7 @@ def test_constant_column_gives_no_nan_and_is_reported_as_rank():
     X = np.column_stack([np.linspace(0, 1, 9), np.full(9, 7.0)])
     features = Polynomials(1).fit(X)
     P = features.transform(X)
-    assert feature_range(P).rank == 2
+    assert column_space(P).rank == 2
     # The coordinate that never moved is still a function of x, in its own unit.
     np.testing.assert_array_equal(features.transform([[0.5, 9.0]])[0], [1.0, 0.0, 2.0])
 
@@ -237,9 +237,9 @@ def test_the_matrix_is_a_copy_because_learners_keep_it():
 
 
 def coefficients(P, target, weights=None):
-    """The λ that `feature_range` chooses for the weighted least-squares fit of `target`."""
+    """The λ that `column_space` chooses for the weighted least-squares fit of `target`."""
     root = np.ones(len(P)) if weights is None else np.sqrt(weights)
-    r = feature_range(P, weights)
+    r = column_space(P, weights)
     return r.T @ (r.Q.T @ (root * target))
 
 
@@ -260,7 +260,7 @@ def test_range_and_way_back(seed, l, rank, weighted):
     P = low_rank(seed, l=l, rank=rank) if rank else np.zeros((25, l))
     rng = np.random.default_rng(seed + 1)
     w = rng.uniform(0.01, 100.0, 25) if weighted else np.ones(25)
-    r = feature_range(P, w if weighted else None)
+    r = column_space(P, w if weighted else None)
     assert r.rank == rank == np.linalg.matrix_rank(P)
     root = np.sqrt(w)[:, None]
     np.testing.assert_allclose(r.Q.T @ r.Q, np.eye(rank), atol=1e-13)
@@ -309,28 +309,28 @@ def test_equal_features_share():
 
 def test_no_features_no_rank():
     for weights in (None, np.ones(4)):
-        r = feature_range(np.empty((4, 0)), weights)
+        r = column_space(np.empty((4, 0)), weights)
         assert (r.rank, r.Q.shape, r.T.shape) == (0, (4, 0), (0, 0))
-    r = feature_range(np.zeros((4, 2)))
+    r = column_space(np.zeros((4, 2)))
     assert (r.rank, r.Q.shape, r.T.shape) == (0, (4, 0), (2, 0))
 
 
 def test_more_features_than_samples_and_one_sample():
     P = np.random.default_rng(0).normal(size=(3, 8))
-    assert feature_range(P).rank == 3
-    assert feature_range(P[:1]).rank == 1
+    assert column_space(P).rank == 3
+    assert column_space(P[:1]).rank == 1
 
 
 def test_rtol_decides_what_counts_as_zero():
     P = np.column_stack([np.ones(50), 1.0 + 1e-9 * np.arange(50)])
-    assert feature_range(P).rank == 2
-    assert feature_range(P, rtol=1e-6).rank == 1
+    assert column_space(P).rank == 2
+    assert column_space(P, rtol=1e-6).rank == 1
 
 
 @pytest.mark.parametrize("unit", [1e-300, 1e300])
 def test_extreme_units(unit):
     P, target = low_rank(3, rank=6), np.random.default_rng(3).normal(size=25)
-    r = feature_range(P * unit)
+    r = column_space(P * unit)
     assert r.rank == 6
     np.testing.assert_allclose(unit * coefficients(P * unit, target), coefficients(P, target))
 
@@ -391,10 +391,10 @@ def singular(*values):
     ],
 )
 def test_a_rank_that_rounding_decides_is_doubtful(values, doubtful):
-    r = feature_range(singular(*values))
+    r = column_space(singular(*values))
     assert r.doubtful == doubtful
-    assert not feature_range(np.ones((5, 2))).doubtful
-    assert not feature_range(np.empty((5, 0))).doubtful
+    assert not column_space(np.ones((5, 2))).doubtful
+    assert not column_space(np.empty((5, 0))).doubtful
     assert len(r.values) == len(values)
     assert r.values[0] == 1.0
 
@@ -406,15 +406,13 @@ def test_tall_matrices_have_the_same_range_by_triangles(weighted, monkeypatch):
     w = rng.uniform(0.1, 4, size=6000) if weighted else None
     root = np.sqrt(w)[:, None] if weighted else 1.0
     decided = []
-    svd = column_space.linalg.svd
-    monkeypatch.setattr(
-        column_space.linalg, "svd", lambda *a, **k: decided.append(1) or svd(*a, **k)
-    )
+    svd = module.linalg.svd
+    monkeypatch.setattr(module.linalg, "svd", lambda *a, **k: decided.append(1) or svd(*a, **k))
     for spread, quick in ((0, True), (2, True), (5, False), (9, False)):
         turn = np.linalg.qr(rng.normal(size=(20, 20)))[0]
         P = rng.normal(size=(6000, 20)) * np.logspace(0, -spread, 20) @ turn * 1e3
         decided.clear()
-        ours = feature_range(P, w)
+        ours = column_space(P, w)
         assert (not decided) == quick
         U, s, _ = np.linalg.svd(root * P / np.abs(P).max(axis=0), full_matrices=False)
         np.testing.assert_allclose(ours.Q.T @ ours.Q, np.eye(20), atol=1e-14)
@@ -430,7 +428,7 @@ def test_tall_dependent_matrices_go_to_the_decomposition():
     kept = P.copy()
     P[:, 3] = P[:, 4] + P[:, 5]
     P[:, 7] = 0.0
-    r = feature_range(P)
+    r = column_space(P)
     assert r.rank == 10
     assert not r.T[7].any()
     np.testing.assert_allclose(P @ r.T, r.Q, atol=1e-13)

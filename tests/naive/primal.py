@@ -174,7 +174,7 @@ def clipped_minimum(X, P, y, a, s, u, tau, start):
     return z[:k], z[k:]
 
 
-def by_sides(X, P, y, u, alpha, rounds):
+def active_set_solve(X, P, y, u, alpha, rounds):
     """(w, λ, α) after some rounds of the primal-dual active set method; None where it runs away."""
     side, movers = np.where(alpha >= u, 1, np.where(alpha <= 0, -1, 0)), None
     l = P.shape[1]

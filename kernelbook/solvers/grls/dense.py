@@ -59,16 +59,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernelbook.certificates import Certificate
-from kernelbook.features import feature_range
 from kernelbook.numeric.blas import FEW
+from kernelbook.numeric.column_space import column_space
 from kernelbook.numeric.threads import serial_blas
 from kernelbook.solvers.grls.saddle_factor import (
     NotPositiveDefinite,
     NullSpaceFactor,
+    PackedSymmetric,
     SchurFactor,
-    TwoTriangles,
+    is_psd_on_null_space,
     project,
-    semidefinite_where,
 )
 
 __all__ = ["METHODS", "Scaling", "Solution", "System"]
@@ -122,7 +122,7 @@ class Scaling:
             gram *= self.root
             gram *= self.root.T
             self.P = self.root * P
-        self.features = feature_range(P, self.root[:, 0] ** 2)
+        self.features = column_space(P, self.root[:, 0] ** 2)
         self.Q, self.T = self.features.Q, self.features.T
         self.gram = gram
         self.unit, self.norm = 1.0, self._norm()
@@ -181,10 +181,10 @@ class System:
         self.rho = m * reg / self.scaling.unit
         # Rounding moves the eigenvalues of Φ by some ε‖Φ‖ (Frobenius norm).
         self.noise = _EPS * self.scaling.norm
-        self.store = TwoTriangles(self.scaling.gram, 4 * self.noise)
+        self.store = PackedSymmetric(self.scaling.gram, 4 * self.noise)
         self.jitter = 0.0
         if rounding is not None and self.noise > 0:
-            if not semidefinite_where(self.store, self.scaling.Q, rounding * self.scaling.norm):
+            if not is_psd_on_null_space(self.store, self.scaling.Q, rounding * self.scaling.norm):
                 raise ValueError(self._not_semidefinite(method))
         self.factor = self._factor(method)
 

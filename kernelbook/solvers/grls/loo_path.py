@@ -41,7 +41,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from kernelbook.solvers.grls.dense import Scaling
-from kernelbook.solvers.grls.saddle_factor import TwoTriangles, project
+from kernelbook.solvers.grls.saddle_factor import PackedSymmetric, project
 
 __all__ = ["Path", "Spectrum"]
 
@@ -93,7 +93,7 @@ class Spectrum:
         scaling = Scaling(gram, P, weights)
         self.scaling, Q = scaling, scaling.Q
         r = Q.shape[1]
-        store = TwoTriangles(scaling.gram)
+        store = PackedSymmetric(scaling.gram)
         tau = 2 * scaling.norm or 1.0
         if r:
             V = store.times(Q)

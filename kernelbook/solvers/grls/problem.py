@@ -1,6 +1,6 @@
 """(P, y, w) of G-RLS in the units of the iterative solvers, and their certificate back in ours.
 
-With S² = D·m/W, SPT = Q orthonormal (`feature_range`) and ỹ = Sy divided by a power of two, the
+With S² = D·m/W, SPT = Q orthonormal (`column_space`) and ỹ = Sy divided by a power of two, the
 problem is one with equal weights and orthonormal features.  λ follows from the kernel part g
 (the values Σ c_j K(z_j, x_i)) by least squares, exactly: λ = TQᵀ(ỹ − Sg).  What is left,
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernelbook.certificates import Certificate
-from kernelbook.features import feature_range
+from kernelbook.numeric.column_space import column_space
 from kernelbook.numeric.conjugate_gradients import norms
 from kernelbook.solvers.grls.dense import _relative_constraint, power_of_two
 from kernelbook.solvers.grls.saddle_factor import project
@@ -80,7 +80,7 @@ class ScaledData:
         if self.weighted:
             w = np.maximum(weights / weights.max(), 1e-300)
             self.root = np.sqrt(w * (m / w.sum()))[:, None]
-        self.features = feature_range(P, self.root[:, 0] ** 2 if self.weighted else None)
+        self.features = column_space(P, self.root[:, 0] ** 2 if self.weighted else None)
         self.Q, self.T = self.features.Q, self.features.T
         self.P = self.root * P if self.weighted else P
         self.y_unit = power_of_two(np.abs(Y).max(axis=0))

@@ -43,10 +43,10 @@ from kernelbook.numeric.blas import cholesky, solve_triangular
 __all__ = [
     "NotPositiveDefinite",
     "NullSpaceFactor",
+    "PackedSymmetric",
     "SchurFactor",
-    "TwoTriangles",
+    "is_psd_on_null_space",
     "project",
-    "semidefinite_where",
 ]
 
 _BLOCK = 256
@@ -65,7 +65,7 @@ def project(Q, Y):
     return Y
 
 
-class TwoTriangles:
+class PackedSymmetric:
     """A symmetric Φ strictly above the diagonal of an array, room for L on and below it.
 
     The array is taken over, not copied; it must be C-contiguous (its transpose, what LAPACK
@@ -216,7 +216,7 @@ class NullSpaceFactor:
         return v, self.Q @ q + project(self.Q, self.store.backward(z))
 
 
-def semidefinite_where(store, Q, rounding):
+def is_psd_on_null_space(store, Q, rounding):
     """Whether Φ is positive semidefinite on ker Qᵀ, but for rounding.
 
     What is let pass are eigenvalues above −`rounding` and above −10⁻⁸ of the norm of the projected

@@ -39,7 +39,7 @@ import numpy as np
 
 from kernelbook.numeric.jit import jit
 from kernelbook.numeric.rows import add_row, as_rows, dot_row, row_squares
-from kernelbook.solvers.primal.proximal import by_multipliers
+from kernelbook.solvers.primal.proximal import proximal_multipliers
 
 __all__ = ["PegasosResult", "pegasos"]
 
@@ -86,7 +86,7 @@ def pegasos(X, P, y, u, enough, max_iter=1000, rng=None) -> PegasosResult:
         total, w, beta = total + length, v / length, y * u * violations / length
         center = center + rho * g / length
         h = X @ w
-        lam = by_multipliers(nothing, P, y, u, 0.0 * u, lam=center, offset=h).lam
+        lam = proximal_multipliers(nothing, P, y, u, 0.0 * u, lam=center, offset=h).lam
         good = enough(w, lam, beta, h + P @ lam)
         if good or total >= max_iter:
             return PegasosResult(w, lam, beta, total, good)

@@ -32,12 +32,12 @@ from numpy.linalg import norm
 from scipy import linalg, sparse
 
 from kernelbook.certificates import Certificate
-from kernelbook.features import feature_range
+from kernelbook.numeric.column_space import column_space
 from kernelbook.numeric.rows import row_squares
 from kernelbook.solvers.primal.terms import hinge, is_quiet, nearly_one, snapped, without_noise
-from kernelbook.solvers.svm.certificate import constraint_residual, repair, violation
-from kernelbook.solvers.svm.multipliers import choose_multipliers, separate
-from kernelbook.solvers.svm.robust import bounds_reached
+from kernelbook.solvers.svm.certificate import constraint_residual, make_feasible, violation
+from kernelbook.solvers.svm.multipliers import choose_multipliers, hard_margin_multipliers
+from kernelbook.solvers.svm.robust import at_bounds
 
 __all__ = ["STIFF", "PrimalProblem", "PrimalSolution"]
 
@@ -71,13 +71,13 @@ class PrimalProblem:
     X : √κ X̂;  P : an orthonormal basis of the features' range, times √m;  u : C/κ
     lo, hi, delta : the box and the quadratic cost of β in the dual
     affordable : whether Newton steps are cheap here
-    span : the range of the features, `feature_range(P)`
+    span : the range of the features, `column_space(P)`
     """
 
     def __init__(self, X, P, y, C, squared):
         with np.errstate(over="ignore"):
             size = float(np.mean(row_squares(X)))
-        self.span = span = feature_range(P)
+        self.span = span = column_space(P)
         # A feature that is zero at a sample must be exactly that: rounding errors hold no λ.
         self.Q = np.where(np.abs(span.Q) < 1e-14, 0.0, span.Q)
         self.P = self.Q * np.sqrt(y.size)
@@ -136,7 +136,7 @@ class PrimalProblem:
 
     def feasible(self, beta):
         """β moved to Pᵀβ = 0; to zero, which always is feasible, where that fails."""
-        return repair(self.Q, without_noise(beta, self.u), self.lo, self.hi)
+        return make_feasible(self.Q, without_noise(beta, self.u), self.lo, self.hi)
 
     def dual_point(self, w, beta):
         """A feasible β near the given one; where rounding has spoilt X̂ᵀβ = w, refitted to it."""
@@ -199,7 +199,7 @@ class PrimalProblem:
     def separated(self) -> PrimalSolution | None:
         """The solution w = 0 where the features alone separate the sample (T3), else None."""
         try:
-            nu = separate(self.Q, self.y, self.u)
+            nu = hard_margin_multipliers(self.Q, self.y, self.u)
         except RuntimeError:  # scipy's nnls gave up: the solvers do without the shortcut
             nu = None
         if nu is None:
@@ -256,7 +256,7 @@ class PrimalProblem:
 
     def _bounds(self, beta):
         """Which α_i are 0 and which are u_i, up to rounding; the squared hinge has no upper one."""
-        at_zero, at_top = bounds_reached(self.y * beta, self.u)
+        at_zero, at_top = at_bounds(self.y * beta, self.u)
         return at_zero, at_top & (not self.squared)
 
     def _determined(self, held):

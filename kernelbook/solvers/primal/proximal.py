@@ -35,7 +35,7 @@ import numpy as np
 
 from kernelbook.solvers.primal.newton import PiecewiseLoss, finite_newton
 
-__all__ = ["MultiplierResult", "by_multipliers"]
+__all__ = ["MultiplierResult", "proximal_multipliers"]
 
 PROMISING = 1e-3
 """A residual of the optimality conditions above which nobody judges."""
@@ -58,7 +58,7 @@ class MultiplierResult:
     error: float
 
 
-def by_multipliers(
+def proximal_multipliers(
     X,
     P,
     y,

@@ -8,7 +8,7 @@ and stops them at `tol`.
 
 **A relay.**  Coordinate descent is quick to a digit or two and slow beyond.  Where a Newton step is
 affordable its answer is therefore only the start of `finite_newton` (squared hinge) or
-`by_multipliers` (hinge), which end at rounding error.  Where it is not, they take over if the
+`proximal_multipliers` (hinge), which end at rounding error.  Where it is not, they take over if the
 sweeps have not reached `tol`, and end there: a Newton matrix is as large as the active face or the
 basis, which may be small where the sample is not.
 """
@@ -22,7 +22,7 @@ from kernelbook.solvers.primal.dcd import dual_coordinate_descent
 from kernelbook.solvers.primal.newton import finite_newton, squared_hinge
 from kernelbook.solvers.primal.pegasos import pegasos
 from kernelbook.solvers.primal.problem import STIFF, PrimalProblem, PrimalSolution
-from kernelbook.solvers.primal.proximal import by_multipliers
+from kernelbook.solvers.primal.proximal import proximal_multipliers
 
 __all__ = ["LOSSES", "solve_primal"]
 
@@ -111,7 +111,7 @@ class _Monitor:
         self._bar.update(max(done - self._bar.n, 0.0))
 
     def judge(self, w, lam, beta):
-        """The relative gap; asked by `by_multipliers`."""
+        """The relative gap; asked by `proximal_multipliers`."""
         gap = self.problem.relative_gap(w, lam, beta)
         self._show(gap)
         return gap
@@ -198,7 +198,7 @@ def _endings(q, monitor, start, aim=None, max_iter=None):
         r = finite_newton(q.X, q.P, q.y, squared_hinge(q.u), w, lam, **watched)
         yield r.w, r.lam, q.y * r.alpha
     if not q.squared or (aim is None and q.u.max() > STIFF):
-        r = by_multipliers(q.X, q.P, q.y, q.top, q.delta, w, lam, alpha, **until)
+        r = proximal_multipliers(q.X, q.P, q.y, q.top, q.delta, w, lam, alpha, **until)
         yield r.w, r.lam, q.y * r.alpha
 
 

@@ -6,7 +6,7 @@ entries are so short that NumPy takes longer to be asked than to answer.
 """
 
 from kernelbook.numeric.jit import jit
-from kernelbook.solvers.svm.certificate import settled
+from kernelbook.solvers.svm.certificate import is_feasible
 
 __all__ = ["hinge", "is_quiet", "nearly_one", "snapped", "without_noise"]
 
@@ -73,4 +73,4 @@ def is_quiet(beta, f, y, u, delta, squared, Q, lo, hi):
         at_zero, at_top = slack > 1e-9, slack < -1e-9 and not squared
         if noise or (at_zero and b != 0.0) or (at_top and b != y[i] * u[i]):
             return False
-    return settled(Q, beta, lo, hi)
+    return is_feasible(Q, beta, lo, hi)

@@ -34,7 +34,7 @@ from scipy import linalg
 from kernelbook.numeric.blas import cholesky, solve_factored
 from kernelbook.solvers.svm.certificate import violation
 
-__all__ = ["face_target", "newton"]
+__all__ = ["face_minimizer", "newton"]
 
 EPS = np.finfo(float).eps
 ROUNDS = 12
@@ -78,7 +78,7 @@ def newton(K, Q, y, lo, hi, beta, nu, *, prox=1e-2, limit=None, max_steps=60):
         if limit is not None and F.size > limit:
             return *best[1:], step
         try:
-            target, mu = face_target(K[np.ix_(F, F)], Q, v, r, lo, hi, beta, F, eps)
+            target, mu = face_minimizer(K[np.ix_(F, F)], Q, v, r, lo, hi, beta, F, eps)
         except linalg.LinAlgError:  # not definite, to rounding: more damping helps
             target = None
         if target is None:
@@ -105,7 +105,7 @@ def _error(beta, v, r, lo, hi):
     return violation(beta, v, lo, hi) + (np.abs(r).max(initial=0.0) / size if size > 0 else 0.0)
 
 
-def face_target(H, Q, v, r, lo, hi, beta, F, eps, most=0.5):
+def face_minimizer(H, Q, v, r, lo, hi, beta, F, eps, most=0.5):
     """The minimizer over the face F with the box respected, and the change μ of ν.
 
     H is a copy of K_FF, and is destroyed.  If more than the fraction `most` of the coordinates

@@ -41,9 +41,9 @@ __all__ = [
     "certify",
     "constraint_residual",
     "from_terms",
-    "repair",
+    "is_feasible",
+    "make_feasible",
     "residual",
-    "settled",
     "terms",
     "violation",
 ]
@@ -92,7 +92,7 @@ def residual(P, beta):
     return worst
 
 
-def repair(Q, beta, lo, hi):
+def make_feasible(Q, beta, lo, hi):
     """A point of the box with Qᵀβ = 0 up to rounding, as near to β as the box allows.
 
     Parameters
@@ -100,7 +100,7 @@ def repair(Q, beta, lo, hi):
     Q : (m, r) array
         Orthonormal columns that span the features.
     """
-    if settled(Q, beta, lo, hi):
+    if is_feasible(Q, beta, lo, hi):
         return beta.copy()
     near = _within(Q, _snap(np.clip(beta, lo, hi), lo, hi), lo, hi)
     if _feasible(Q, near):
@@ -117,7 +117,7 @@ def repair(Q, beta, lo, hi):
 
 
 @jit(brief=True)
-def settled(Q, beta, lo, hi):
+def is_feasible(Q, beta, lo, hi):
     """Whether there is nothing to repair: in the box, at no bound nearly, and Qᵀβ = 0."""
     near, square = 1e-14 * np.abs(beta).max() if beta.size else 0.0, 0.0
     for i in range(beta.size):

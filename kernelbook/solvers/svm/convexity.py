@@ -19,7 +19,7 @@ solution with βᵀΦβ < 0 (`kernelbook.solvers.svm.certificate`).
 import numpy as np
 from scipy import linalg
 
-from kernelbook.features import feature_range
+from kernelbook.numeric.column_space import column_space
 
 __all__ = [
     "CHECKED", "INDEFINITE", "definiteness", "is_convex", "is_definite", "passes_whole",
@@ -57,7 +57,7 @@ def definiteness(gram, Q):
 
 def is_convex(gram, P):
     """Whether Φ passes for positive semidefinite; an error where not even MΦM does."""
-    return definiteness(gram, feature_range(P).Q) == "pd"
+    return definiteness(gram, column_space(P).Q) == "pd"
 
 
 def passes_whole(gram):

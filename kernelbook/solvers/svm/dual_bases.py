@@ -67,6 +67,6 @@ def cardinal_basis(P, span):
     B = B[:, columns]
     if r == P.shape[1]:
         T = np.linalg.inv(P[anchors] / size) / size[:, None]
-    else:  # of the λ with the same Pλ, the one that `feature_range` documents
+    else:  # of the λ with the same Pλ, the one that `column_space` documents
         T = span.T @ (span.Q.T @ B)
     return Basis(B, np.eye(m)[anchors], T)

@@ -11,7 +11,7 @@ fixed here, once:
 
     among all optimal λ, the one with least Σ w_i (Pλ)_i²
 
-and, if several λ have the same Pλ, the one that `kernelbook.features.feature_range` documents.
+and, if several λ have the same Pλ, the one that `kernelbook.numeric.column_space` documents.
 The rule does not depend on the basis of the features, on the order of the samples, nor on whether
 a sample of weight 2 is written down twice.  If the features separate the sample, Pλ is the
 hard-margin machine in the whitened features.
@@ -40,7 +40,7 @@ from scipy.optimize import nnls
 from kernelbook.numeric.blas import one_thread
 from kernelbook.numeric.jit import jit
 
-__all__ = ["choose_multipliers", "mean_bias", "separate"]
+__all__ = ["choose_multipliers", "hard_margin_multipliers", "mean_bias"]
 
 SLIVER = 1e-11
 """Inequalities broken by no more than this are broken by rounding."""
@@ -100,7 +100,7 @@ def mean_bias(h, q, y, at_zero, at_C):
     return (first + total / count, True) if count > 0 else (0.0, False)
 
 
-def separate(Q, y, w):
+def hard_margin_multipliers(Q, y, w):
     """ν of least Σ w_i (Qν)_i² with y_i (Qν)_i ≥ 1 for all i, or None if there is none (T3).
 
     Few samples decide it, as support vectors do.  So it is solved for some of them; those that this

@@ -17,11 +17,11 @@ import numpy as np
 
 from kernelbook.numeric.jit import jit
 from kernelbook.solvers.svm.active_set_small import newton_small
-from kernelbook.solvers.svm.certificate import COARSE_GAP, from_terms, residual, settled, terms
+from kernelbook.solvers.svm.certificate import COARSE_GAP, from_terms, is_feasible, residual, terms
 from kernelbook.solvers.svm.large.smo_lanes import LANES, Lanes, ends, masks, smo_lanes
 from kernelbook.solvers.svm.multipliers import mean_bias
 from kernelbook.solvers.svm.pair_matrix import PairMatrix, diagonal, times
-from kernelbook.solvers.svm.robust import SVMSolution, bounds_reached, rounding_floor
+from kernelbook.solvers.svm.robust import DualSolution, at_bounds, rounding_floor
 
 __all__ = [
     "PROX",
@@ -51,7 +51,7 @@ def solve_with_constant(K, P, y, C, tol, gap_tol):
     proof = from_terms(*numbers)
     if not worth_keeping(proof, beta, scale, tol, gap_tol):
         return None
-    return SVMSolution(beta, np.array([coef]), 1, max(1, steps), proof, h)
+    return DualSolution(beta, np.array([coef]), 1, max(1, steps), proof, h)
 
 
 def worth_keeping(proof, beta, scale, tol, gap_tol):
@@ -76,9 +76,9 @@ def _prove(A, B, D, rows, slot, count, P, y, C):
         return False, beta, coef, steps, h, scale, *numbers
     Q, lo, hi = np.full((n, 1), n**-0.5), np.minimum(0.0, y * C), np.maximum(0.0, y * C)
     beta, _, steps, h = pairs_and_newton(K, Q, 0.0, y, lo, hi)
-    at_zero, at_C = bounds_reached(y * beta, C)
+    at_zero, at_C = at_bounds(y * beta, C)
     bias, found = mean_bias(h, Q[:, 0], y, at_zero, at_C)
-    if not found or not settled(Q, beta, lo, hi):
+    if not found or not is_feasible(Q, beta, lo, hi):
         return False, beta, coef, steps, h, scale, *numbers
     coef = bias / P[0, 0]
     gap, energy, loss, slip, kkt = terms(h, h + P[0, 0] * coef, y, C, beta)

@@ -26,24 +26,24 @@ then chosen by the rule of `kernelbook.solvers.svm.multipliers`, which starts fr
 import numpy as np
 from scipy import linalg
 
-from kernelbook.features import feature_range
-from kernelbook.solvers.svm.certificate import COARSE_GAP, certify, repair
+from kernelbook.numeric.column_space import column_space
+from kernelbook.solvers.svm.certificate import COARSE_GAP, certify, make_feasible
 from kernelbook.solvers.svm.convexity import definiteness
 from kernelbook.solvers.svm.multipliers import choose_multipliers
-from kernelbook.solvers.svm.robust import SVMSolution, lengthened
+from kernelbook.solvers.svm.robust import DualSolution, lift_margins
 
 __all__ = ["conditional_gram", "solve_reference"]
 
 
 def solve_reference(gram, P, y, C, *, kind="pd", tilt=None, max_iter=-1, verbose=0):
-    """Solve one binary problem; parameters and result as in `svm.robust.solve_svm`."""
+    """Solve one binary problem; parameters and result as in `svm.robust.solve_robust`."""
     cvxopt = _import_cvxopt()
     options = {
         "show_progress": bool(verbose),
         "maxiters": 200 if max_iter < 0 else max_iter,
         **dict.fromkeys(("abstol", "reltol", "feastol"), 1e-11),
     }
-    span = feature_range(P)
+    span = column_space(P)
     if kind == "unknown":
         definiteness(gram, span.Q)
     E, H = conditional_gram(gram, span.Q)
@@ -55,7 +55,7 @@ def solve_reference(gram, P, y, C, *, kind="pd", tilt=None, max_iter=-1, verbose
             f"cvxopt could not solve this problem ({error}); use solver='smo', or scale the data."
         ) from error
     lo, hi = np.minimum(0.0, y * C), np.maximum(0.0, y * C)
-    beta = repair(span.Q, np.where(at_zero, 0.0, np.where(at_C, y * C, y * alpha)), lo, hi)
+    beta = make_feasible(span.Q, np.where(at_zero, 0.0, np.where(at_C, y * C, y * alpha)), lo, hi)
     h = gram @ beta if tilt is None else gram @ beta + tilt @ beta
     guess = span.Q.T @ (values - h)
     nu = choose_multipliers(h, span.Q, y, C, at_zero, at_C, guess)
@@ -63,9 +63,9 @@ def solve_reference(gram, P, y, C, *, kind="pd", tilt=None, max_iter=-1, verbose
     size = max(gram.max(initial=0.0), -gram.min(initial=0.0))
     certificate = certify(h, P, y, C, beta, coef, size)
     if certificate.relative_gap > COARSE_GAP:
-        beta, coef, h = lengthened(beta, coef, h, P, y, C, size)
+        beta, coef, h = lift_margins(beta, coef, h, P, y, C, size)
         certificate = certify(h, P, y, C, beta, coef, size)
-    return SVMSolution(beta, coef, span.rank, max(1, steps + more), certificate, h)
+    return DualSolution(beta, coef, span.rank, max(1, steps + more), certificate, h)
 
 
 def conditional_gram(gram, Q):

@@ -8,7 +8,7 @@ is solved in its dual, a quadratic program with one equation for each free featu
 
 by a relay of methods, each good at what the one before it is bad at:
 
-0. `svm.multipliers.separate`: if the features alone separate the sample, β = 0 (T3).  Done.
+0. `hard_margin_multipliers`: if the features alone separate the sample, β = 0 (T3).  Done.
 1. `smo`: many cheap steps to a violation of about 0.1.  The bias is an equation it can keep; any
    other feature is an augmented Lagrangian, λ += ρPᵀβ between runs.
 2. `svm.active_set`: Newton's method on the face that SMO has pointed at, to rounding error.  If
@@ -29,26 +29,26 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernelbook.certificates import Certificate
-from kernelbook.features import feature_range
+from kernelbook.numeric.column_space import column_space
 from kernelbook.numeric.jit import jit
 from kernelbook.numeric.threads import serial_blas
 from kernelbook.solvers.svm.active_set import newton
-from kernelbook.solvers.svm.certificate import COARSE_GAP, certify, repair
+from kernelbook.solvers.svm.certificate import COARSE_GAP, certify, make_feasible
 from kernelbook.solvers.svm.convexity import definiteness
 from kernelbook.solvers.svm.dual_bases import cardinal_basis, orthonormal_basis
 from kernelbook.solvers.svm.interior import interior_point
-from kernelbook.solvers.svm.multipliers import choose_multipliers, separate
+from kernelbook.solvers.svm.multipliers import choose_multipliers, hard_margin_multipliers
 from kernelbook.solvers.svm.problem import DualProblem, prepare
 from kernelbook.solvers.svm.smo import smo_box, smo_pairs
 
 __all__ = [
     "SMALL",
-    "SVMSolution",
-    "bounds_reached",
-    "lengthened",
+    "DualSolution",
+    "at_bounds",
+    "lift_margins",
     "rounding_floor",
-    "solve_apart",
-    "solve_svm",
+    "solve_robust",
+    "solve_separable",
 ]
 
 SMALL = 1000
@@ -74,7 +74,7 @@ EXACT = 1e-9
 
 
 @dataclass(frozen=True)
-class SVMSolution:
+class DualSolution:
     """β, λ, the rank of P, the number of steps, the certificate, and h = Φβ on the sample."""
 
     beta: np.ndarray
@@ -86,7 +86,7 @@ class SVMSolution:
 
 
 @serial_blas
-def solve_svm(
+def solve_robust(
     gram,
     P,
     y,
@@ -134,15 +134,15 @@ def solve_svm(
     size = max(gram.max(initial=0.0), -gram.min(initial=0.0))  # no m×m mask
     if not np.isfinite(size):
         raise ValueError("the kernel matrix has entries that are NaN or infinite.")
-    span = feature_range(P)
+    span = column_space(P)
     if kind == "unknown":
         kind = definiteness(gram, span.Q)
 
     def as_solution(beta, coef, h, steps):
         certificate = certify(h, P, y, C, beta, coef, size)
-        return SVMSolution(beta, coef, span.rank, max(1, steps), certificate, h)
+        return DualSolution(beta, coef, span.rank, max(1, steps), certificate, h)
 
-    apart = solve_apart(P, y, C, size, span)
+    apart = solve_separable(P, y, C, size, span)
     if apart is not None:
         return apart
 
@@ -156,14 +156,14 @@ def solve_svm(
             level = tilt @ (b / problem.unit)
             h, free = h + level, free - level
         guess = nu + basis.functionals @ free
-        where = bounds_reached(y * b, np.abs(problem.hi + problem.lo))
+        where = at_bounds(y * b, np.abs(problem.hi + problem.lo))
         chosen = choose_multipliers(h, basis.functions, y, problem.weight, *where, guess)
         solution = as_solution(b / problem.unit, basis.T @ chosen, h, steps)
         if solution.certificate.kkt > tol:  # which λ is a question for the optimal ones only
             own = as_solution(b / problem.unit, basis.T @ guess, h, steps)
             solution = min(solution, own, key=lambda s: _rank(s, tol))
         if solution.certificate.relative_gap > COARSE_GAP:
-            longer = lengthened(solution.beta, solution.coef, h, P, y, C, size)
+            longer = lift_margins(solution.beta, solution.coef, h, P, y, C, size)
             longer = as_solution(*longer, steps)
             solution = min(solution, longer, key=lambda s: s.certificate.relative_gap)
         proof = solution.certificate
@@ -191,19 +191,19 @@ def solve_svm(
     return best
 
 
-def solve_apart(P, y, C, size, span=None):
+def solve_separable(P, y, C, size, span=None):
     """The solution β = 0 where the features alone separate the sample (T3), otherwise None.
 
     The kernel is not asked, only how large it is: `size` is its largest entry.
     """
-    span = feature_range(P) if span is None else span
-    nu = separate(span.Q, y, C)
+    span = column_space(P) if span is None else span
+    nu = hard_margin_multipliers(span.Q, y, C)
     if nu is None:
         return None
     zero = np.zeros(y.size)
-    beta, coef, h = lengthened(zero, span.T @ nu, zero, P, y, C, size)
+    beta, coef, h = lift_margins(zero, span.T @ nu, zero, P, y, C, size)
     proof = certify(h, P, y, C, beta, coef, size)
-    return SVMSolution(beta, coef, span.rank, 1, proof, h) if proof.gap == 0 else None
+    return DualSolution(beta, coef, span.rank, 1, proof, h) if proof.gap == 0 else None
 
 
 def _rank(solution, tol):
@@ -212,7 +212,7 @@ def _rank(solution, tol):
     return max(proof.kkt, tol), proof.relative_gap
 
 
-def lengthened(beta, lam, h, P, y, C, size):
+def lift_margins(beta, lam, h, P, y, C, size):
     """β, λ and h times 1 + s, s the least that lifts every y_i f_i < 1 to 1, rounding included.
 
     Where no α_i is at C_i, all f_i should be on the right side of the margin, and a hair below
@@ -228,7 +228,7 @@ def lengthened(beta, lam, h, P, y, C, size):
 
 
 @jit(brief=True)
-def bounds_reached(alpha, C):
+def at_bounds(alpha, C):
     """Which α_i are 0 and which are C_i, up to rounding."""
     tiny = 0.0
     for i in range(alpha.size):
@@ -269,7 +269,7 @@ def _candidates(problem: DualProblem, P, span, max_iter, tried=False):
             left = min(80, budget - steps)
             b, nu, used = newton(*args, b, nu, prox=prox, limit=limit, max_steps=left)
             steps += used
-        b = repair(problem.Q, b, problem.lo, problem.hi)
+        b = make_feasible(problem.Q, b, problem.lo, problem.hi)
         yield b, nu, basis, steps, "SMO+Newton"
         if interior and steps < budget and (not reached or eps <= (0.1 if m <= TINY else 1e-3)):
             interior = False
@@ -294,7 +294,7 @@ def _interior(problem, basis, steps, budget):
     if steps < budget:
         b, nu, used = newton(*args, b, nu, prox=1e-6, max_steps=min(60, budget - steps))
         steps += used
-    yield repair(problem.Q, b, problem.lo, problem.hi), nu, basis, steps, "interior"
+    yield make_feasible(problem.Q, b, problem.lo, problem.hi), nu, basis, steps, "interior"
 
 
 def _anchored(problem, P, span, steps, budget):
@@ -306,7 +306,7 @@ def _anchored(problem, P, span, steps, budget):
     args = (problem.K, basis.functions, problem.y, *box)
     b, nu, used = interior_point(*args, stubborn=True, max_steps=min(300, budget - steps))
     steps += used
-    yield repair(basis.functions, b, *box), nu, basis, steps, "anchors"
+    yield make_feasible(basis.functions, b, *box), nu, basis, steps, "anchors"
     # Repair may have moved a coordinate off its bound by a hair that a huge λ makes visible.
     yield b, nu, basis, steps, "anchors"
 
@@ -316,7 +316,7 @@ def _fetch_back(problem, b, nu):
 
     Not all the way: ν in the middle of the optimal ones tells the free coordinates best.
     """
-    where = bounds_reached(problem.y * b, np.abs(problem.hi + problem.lo))
+    where = at_bounds(problem.y * b, np.abs(problem.hi + problem.lo))
     near = choose_multipliers(problem.K @ b, problem.Q, problem.y, problem.weight, *where, nu)
     far = np.linalg.norm(nu - near)
     return nu if far <= FAR else near + FAR / far * (nu - near)

@@ -27,8 +27,8 @@ is), and numbers of ordinary size, so that no change of units is called for.
 
 import numpy as np
 
-from kernelbook.features import feature_range
-from kernelbook.solvers.svm.certificate import certify, repair, settled
+from kernelbook.numeric.column_space import column_space
+from kernelbook.solvers.svm.certificate import certify, is_feasible, make_feasible
 from kernelbook.solvers.svm.multipliers import choose_multipliers
 from kernelbook.solvers.svm.pair import (
     PROX,
@@ -43,7 +43,7 @@ from kernelbook.solvers.svm.pair import (
 )
 from kernelbook.solvers.svm.pair_matrix import assembled, times
 from kernelbook.solvers.svm.problem import constant_first
-from kernelbook.solvers.svm.robust import SVMSolution, bounds_reached
+from kernelbook.solvers.svm.robust import DualSolution, at_bounds
 from kernelbook.solvers.svm.smo import smo_box
 
 __all__ = ["solve_small"]
@@ -56,7 +56,7 @@ def solve_small(K, P, y, C, start=None, *, tol=1e-3, gap_tol=None):
     ----------
     K : PairMatrix, positive semidefinite
     P, y, C : (n, ℓ), (n,), (n,) arrays
-        As in `svm.robust.solve_svm`.
+        As in `svm.robust.solve_robust`.
     start : (n,) array, optional
         A β near the solution: Newton's method goes on from there, without SMO.  If that comes to
         nothing, all begins at zero.
@@ -77,19 +77,19 @@ def solve_small(K, P, y, C, start=None, *, tol=1e-3, gap_tol=None):
 
     def proved(beta, nu, steps, h):
         """The solution from where Newton's method ended, h = Kβ; None if it proves too little."""
-        if not settled(Q, beta, lo, hi):
-            beta = repair(Q, beta, lo, hi)
+        if not is_feasible(Q, beta, lo, hi):
+            beta = make_feasible(Q, beta, lo, hi)
             times(K, beta, h)
-        nu = choose_multipliers(h, Q, y, C, *bounds_reached(y * beta, C), nu)
+        nu = choose_multipliers(h, Q, y, C, *at_bounds(y * beta, C), nu)
         proof = certify(h, P, y, C, beta, T @ nu, scale)
         if not worth_keeping(proof, beta, scale, tol, gap_tol):
             return None
-        return SVMSolution(beta, T @ nu, Q.shape[1], max(1, steps), proof, h)
+        return DualSolution(beta, T @ nu, Q.shape[1], max(1, steps), proof, h)
 
     if start is not None:
-        beta, h = repair(Q, np.clip(start, lo, hi), lo, hi), np.empty(y.size)
+        beta, h = make_feasible(Q, np.clip(start, lo, hi), lo, hi), np.empty(y.size)
         times(K, beta, h)
-        where = bounds_reached(y * beta, C)
+        where = at_bounds(y * beta, C)
         nu = choose_multipliers(h, Q, y, C, *where, np.zeros(Q.shape[1]))
         steps = newton_and_product(K, *problem, beta, nu, PROX, h)
         solution = proved(beta, nu, steps, h)
@@ -108,7 +108,7 @@ def _span(P):
     n, l = P.shape
     if l == 1 and one_number(P[:, 0]):
         return np.full((n, 1), n**-0.5), np.array([[n**-0.5 / P[0, 0]]]), True
-    span = feature_range(P)
+    span = column_space(P)
     Q, has_constant = constant_first(span.Q)
     return np.ascontiguousarray(Q), span.T @ (span.Q.T @ Q), has_constant
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kernelbook.solvers.primal import terms as terms
 from kernelbook.solvers.primal.growing import newton as module
-from kernelbook.solvers.primal.growing.active_set import by_sides
+from kernelbook.solvers.primal.growing.active_set import active_set_solve
 from kernelbook.solvers.primal.growing.inner_products import face_matrix, grown, near_margin
 from kernelbook.solvers.primal.growing.newton import newton_near, zero_near
 from kernelbook.solvers.primal.newton import PiecewiseLoss, finite_newton
@@ -140,10 +140,10 @@ def test_sides_are_those_of_the_naive_active_set(l):
         alpha[alpha < 1e-6] = 0.0
         alpha = np.where(alpha > u - 1e-6, u, alpha)
         guess = np.where(np.arange(30) < seed % 3, 0.5 * u, alpha)  # some are put on the margin
-        expected = naive.by_sides(X, P, y, u, guess, 12)
+        expected = naive.active_set_solve(X, P, y, u, guess, 12)
         near = near_margin(X, l)
         for _ in range(2):  # with nothing at hand, and with all that the first call left
-            found = by_sides(X, P, y, u, lam, guess, near)
+            found = active_set_solve(X, P, y, u, lam, guess, near)
             if (guess > 0)[guess < u].sum() > 6 + l:
                 assert found is None
             elif expected is not None:

@@ -16,7 +16,7 @@ from kernelbook.solvers.primal.newton import (
     squared_hinge,
 )
 from kernelbook.solvers.primal.pegasos import epoch, pegasos
-from kernelbook.solvers.primal.proximal import by_multipliers
+from kernelbook.solvers.primal.proximal import proximal_multipliers
 from kernelbook.solvers.primal.solve import solve_primal
 from tests.naive import primal as naive
 
@@ -189,7 +189,7 @@ def test_the_method_of_multipliers_solves_the_quadratic_program(l, C, squared):
     w, _, _, best = naive.quadratic_program(X, P, y, c, squared)
     top = np.full(50, np.inf) if squared else c
     delta = 1 / (2 * c) if squared else 0 * c
-    r = by_multipliers(X, P, y, top, delta)
+    r = proximal_multipliers(X, P, y, top, delta)
     assert abs(naive.objective(X, P, y, c, r.w, r.lam, squared) / best - 1) < 1e-7
     assert np.abs(r.w - w).max() < 1e-5 * max(1, np.abs(w).max())
     assert np.abs(r.w - X.T @ (y * r.alpha)).max() < 1e-8 * max(1, C)
@@ -201,7 +201,7 @@ def test_multipliers_with_an_offset_and_no_basis_are_the_features_linear_program
     _, P, y = problem(5, 40, 1, 4)
     h = np.random.default_rng(0).normal(size=40)
     u = np.random.default_rng(1).uniform(0.5, 2, 40)
-    r = by_multipliers(np.empty((40, 0)), P, y, u, 0 * u, offset=h)
+    r = proximal_multipliers(np.empty((40, 0)), P, y, u, 0 * u, offset=h)
     found = u @ np.maximum(0, 1 - y * (h + P @ r.lam))
     program = linprog(
         np.concatenate([np.zeros(4), u]),

@@ -5,7 +5,7 @@ import pytest
 
 from kernelbook import Gaussian, IncrementalSVMClassifier, KernelBasis
 from kernelbook.solvers.primal.growing import hinge
-from kernelbook.solvers.primal.growing.active_set import by_sides
+from kernelbook.solvers.primal.growing.active_set import active_set_solve
 from tests.naive.primal import objective, quadratic_program
 
 
@@ -38,7 +38,7 @@ def test_nearly_right_sides_end_at_the_exact_solution(l, wrong):
     guess = alpha.copy()
     guess[nearest] = np.where(alpha < 0.5 * u, 0.0, u)[nearest]
     before = guess.copy()
-    found = by_sides(X, P, y, u, lam + 0.01, guess)
+    found = active_set_solve(X, P, y, u, lam + 0.01, guess)
     assert np.array_equal(guess, before)
     w_found, lam_found, alpha_found = found
     assert np.abs(w_found - w).max() < 1e-6
@@ -57,10 +57,10 @@ def test_nearly_right_sides_end_at_the_exact_solution(l, wrong):
 
 def test_a_bad_guess_is_given_up():
     X, P, y, u = problem()
-    assert by_sides(X, P, y, u, np.zeros(2), 0.5 * u) is None  # 60 equations, 10 unknowns
+    assert active_set_solve(X, P, y, u, np.zeros(2), 0.5 * u) is None  # 60 equations, 10 unknowns
     half = np.where(np.arange(60) % 2, u, 0.0)
     half[:8] = 0.5 * u[:8]
-    assert by_sides(X, P, y, u, np.zeros(2), half) is None  # it runs away
+    assert active_set_solve(X, P, y, u, np.zeros(2), half) is None  # it runs away
 
 
 def test_samples_that_coincide_on_the_margin_do_no_harm():
@@ -72,7 +72,7 @@ def test_samples_that_coincide_on_the_margin_do_no_harm():
     u[free], u[-2:] = 0.5 * u[free] + 0.5 * alpha[free], 0.5 * u[free]
     alpha = np.append(alpha, 0.25 * alpha[free])
     alpha[free] *= 0.75
-    w_found, _, alpha_found = by_sides(X, P, y, u, lam, alpha)
+    w_found, _, alpha_found = active_set_solve(X, P, y, u, lam, alpha)
     assert np.abs(w_found - w).max() < 1e-6
     assert np.abs(X.T @ (y * alpha_found) - w_found).max() < 1e-13
 
@@ -80,14 +80,14 @@ def test_samples_that_coincide_on_the_margin_do_no_harm():
 @pytest.mark.parametrize("C", [1.0, 100.0])
 def test_steps_of_a_path_end_by_their_sides_and_to_rounding(C, monkeypatch):
     """Every step: its gap is rounding, and the method of multipliers did not have to finish."""
-    ends, real = [], hinge.by_sides
+    ends, real = [], hinge.active_set_solve
 
     def watched(X, *args):
         found = real(X, *args)
         ends.append((X.shape[1], found is not None))
         return found
 
-    monkeypatch.setattr(hinge, "by_sides", watched)
+    monkeypatch.setattr(hinge, "active_set_solve", watched)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 3))
     y = X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=150) > 0

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from kernelbook.features import feature_range
+from kernelbook.numeric.column_space import column_space
 from kernelbook.solvers.svm import active_set, active_set_small
 from kernelbook.solvers.svm.certificate import violation
 from kernelbook.solvers.svm.pair_matrix import pair_matrix
-from kernelbook.solvers.svm.robust import solve_svm
+from kernelbook.solvers.svm.robust import solve_robust
 from tests.naive import svm as naive
 from tests.samples.svm import box, cut, problem
 
@@ -17,8 +17,8 @@ from tests.samples.svm import box, cut, problem
 @pytest.mark.parametrize("p", [0, 13, 40, None])
 def test_step_on_the_face_is_that_of_its_naive_twin(l, eps, p):
     K, P, y, C = problem(40, l, 3, C=1.0)
-    Q, (lo, hi) = feature_range(P).Q, box(y, C)
-    s = solve_svm(K, P, y, C)
+    Q, (lo, hi) = column_space(P).Q, box(y, C)
+    s = solve_robust(K, P, y, C)
     beta = s.beta.copy()
     beta[np.flatnonzero(np.abs(beta) == 1.0)[:3]] *= 0.98  # they will want to go back
     beta[(beta > lo) & (beta < hi)] *= 0.99
@@ -30,7 +30,7 @@ def test_step_on_the_face_is_that_of_its_naive_twin(l, eps, p):
     assert found
     np.testing.assert_allclose(ours, target, atol=1e-8)
     np.testing.assert_allclose(mu_ours, mu, atol=1e-7)
-    theirs, mu_theirs = active_set.face_target(
+    theirs, mu_theirs = active_set.face_minimizer(
         K[np.ix_(F, F)], Q, v, Q.T @ beta, lo, hi, beta, np.array(F), eps
     )
     np.testing.assert_allclose(ours, theirs, atol=1e-8)
@@ -42,7 +42,7 @@ def test_step_on_the_face_is_that_of_its_naive_twin(l, eps, p):
 @pytest.mark.parametrize("p", [0, 20, 50, None])
 def test_newton_ends_where_the_plain_one_does(l, p):
     K, P, y, C = problem(50, l, 1, C=3.0)
-    Q, (lo, hi) = feature_range(P).Q, box(y, C)
+    Q, (lo, hi) = column_space(P).Q, box(y, C)
     beta, nu = np.zeros(50), np.zeros(Q.shape[1])
     steps = active_set_small.newton_small(cut(K, p), Q, y, lo, hi, beta, nu, 1.0, 80)
     assert 2 < steps < 80
@@ -55,7 +55,7 @@ def test_newton_ends_where_the_plain_one_does(l, p):
 def test_newton_leaves_a_large_face_to_others():
     m = active_set_small.LIMIT + 50
     K, P, y, C = problem(m, 1, 0)
-    Q, (lo, hi) = feature_range(P).Q, box(y, C)
+    Q, (lo, hi) = column_space(P).Q, box(y, C)
     beta, nu = np.zeros(m), np.zeros(1)
     assert active_set_small.newton_small(pair_matrix(K), Q, y, lo, hi, beta, nu, 1.0, 80) == 0
     assert not beta.any()

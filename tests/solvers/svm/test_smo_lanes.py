@@ -18,7 +18,7 @@ from kernelbook.solvers.svm.large.smo_lanes import (
     subtract_rows,
     unknown_matrix,
 )
-from kernelbook.solvers.svm.robust import solve_svm
+from kernelbook.solvers.svm.robust import solve_robust
 from tests.naive import svm as naive
 from tests.samples.svm import box, kernel_problem
 
@@ -59,7 +59,7 @@ def test_smo_in_lanes_arrives():
     assert left <= 1e-4
     assert np.all((beta >= lo) & (beta <= hi))
     np.testing.assert_allclose(v.ravel()[:300], y - K @ beta, atol=1e-5)
-    exact = solve_svm(K, P, y, C).certificate.primal
+    exact = solve_robust(K, P, y, C).certificate.primal
     assert y @ beta - 0.5 * beta @ K @ beta == pytest.approx(exact, rel=1e-5)
 
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from kernelbook.features import feature_range
-from kernelbook.solvers.svm.certificate import repair, residual, settled, terms
+from kernelbook.numeric.column_space import column_space
+from kernelbook.solvers.svm.certificate import is_feasible, make_feasible, residual, terms
 from kernelbook.solvers.svm.multipliers import choose_multipliers
-from kernelbook.solvers.svm.robust import bounds_reached, solve_svm
+from kernelbook.solvers.svm.robust import at_bounds, solve_robust
 from tests.naive import svm as naive
 from tests.samples.svm import box, problem
 
@@ -36,7 +36,7 @@ def test_bounds_that_are_reached_and_the_bias_that_follows(seed):
     C = rng.uniform(0.5, 2.0, size=40)
     alpha = C * np.clip(rng.normal(0.5, 1.0, size=40), 0.0, 1.0)
     alpha[:3] = 1e-13, C[1] - 1e-13, 0.5 * C[2]
-    at_zero, at_C = bounds_reached(alpha, C)
+    at_zero, at_C = at_bounds(alpha, C)
     tiny = 1e-11 * alpha.max()
     np.testing.assert_array_equal(at_zero, alpha <= np.minimum(tiny, 0.5 * C))
     np.testing.assert_array_equal(at_C, ~at_zero & (C - alpha <= 1e-11 * C))
@@ -53,14 +53,14 @@ def test_bounds_that_are_reached_and_the_bias_that_follows(seed):
 @pytest.mark.interpreted
 def test_what_is_settled_needs_no_repair():
     K, P, y, C = problem(60, 3, 0, C=2.0)
-    Q, (lo, hi) = feature_range(P).Q, box(y, C)
-    beta = solve_svm(K, P, y, C).beta
-    assert settled(Q, beta, lo, hi)
-    again = repair(Q, beta, lo, hi)
+    Q, (lo, hi) = column_space(P).Q, box(y, C)
+    beta = solve_robust(K, P, y, C).beta
+    assert is_feasible(Q, beta, lo, hi)
+    again = make_feasible(Q, beta, lo, hi)
     np.testing.assert_array_equal(again, beta)
     assert again is not beta
     free = np.flatnonzero((beta > lo) & (beta < hi))[0]
     for i, value in ((free, beta[free] + 1e-9), (free, lo[free] + 1e-16), (free, hi[free] + 1.0)):
         off = beta.copy()
         off[i] = value
-        assert not settled(Q, off, lo, hi)
+        assert not is_feasible(Q, off, lo, hi)

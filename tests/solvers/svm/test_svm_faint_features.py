@@ -7,9 +7,9 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from kernelbook import SVMGBClassifier
-from kernelbook.features import feature_range
+from kernelbook.numeric.column_space import column_space
 from kernelbook.solvers.svm.dual_bases import cardinal_basis
-from kernelbook.solvers.svm.robust import solve_svm
+from kernelbook.solvers.svm.robust import solve_robust
 
 
 def shares(seed, m=40, l=8, concentration=0.01, C=1 / 32):
@@ -42,7 +42,7 @@ def exact_gap(K, P, y, C, beta, lam):
 def test_shares_down_to_the_smallest_numbers_are_certified(seed, m, C):
     K, P, y, box = shares(seed, m, 10, C=C)
     assert P[P > 0].min() < 1e-200
-    s = solve_svm(K, P, y, box)
+    s = solve_robust(K, P, y, box)
     assert s.certificate.kkt <= 1e-5
     assert s.certificate.relative_gap <= 1e-5
     assert exact_gap(K, P, y, box, s.beta, s.coef) <= 1e-5
@@ -52,7 +52,7 @@ def test_shares_down_to_the_smallest_numbers_are_certified(seed, m, C):
 def test_shares_rounded_or_not_with_either_kind_of_kernel(kind):
     K, P, y, box = shares(0, 30, 10)
     for smallest in (0.0, 1e-12, 1e-4):
-        s = solve_svm(K, np.where(smallest > P, 0.0, P), y, box, kind=kind)
+        s = solve_robust(K, np.where(smallest > P, 0.0, P), y, box, kind=kind)
         assert s.certificate.kkt <= 1e-5
         assert s.certificate.relative_gap <= 1e-5
 
@@ -60,7 +60,7 @@ def test_shares_rounded_or_not_with_either_kind_of_kernel(kind):
 def test_three_documents_by_hand():
     """y = +, +, − and shares 1, 1e-6, 1e-9: α₁ + 1e-6 α₂ = 1e-9 α₃, so α₂ = 1e-3 α₃, α₁ = 0."""
     P = np.array([[1.0], [1e-6], [1e-9]])
-    s = solve_svm(np.eye(3), P, np.array([1.0, 1.0, -1.0]), np.full(3, 10.0))
+    s = solve_robust(np.eye(3), P, np.array([1.0, 1.0, -1.0]), np.full(3, 10.0))
     # f₂ = α₂ + 1e-6 λ = 1 and f₃ = −α₃ + 1e-9 λ = −1; f₁ = λ is far beyond the margin
     alpha_3 = 1.001 / (1 + 1e-6)
     assert s.coef[0] == pytest.approx(1e6 * (1 - 1e-3 * alpha_3), rel=1e-8)
@@ -71,7 +71,7 @@ def test_three_documents_by_hand():
 def test_cardinal_functions_keep_the_digits_of_small_values(l):
     rng = np.random.default_rng(l)
     P = rng.dirichlet(np.full(l, 0.02), size=12) if l > 1 else 10.0 ** -rng.uniform(0, 90, (12, 1))
-    basis = cardinal_basis(P, feature_range(P))
+    basis = cardinal_basis(P, column_space(P))
     anchors = np.argmax(basis.functionals, axis=1)
     assert np.array_equal(basis.functions[anchors], np.eye(l))
     np.testing.assert_allclose(P @ basis.T, basis.functions, rtol=1e-9, atol=1e-13)
@@ -99,9 +99,9 @@ def in_fractions(P, anchors):
 def test_of_dependent_features_the_coefficients_follow_the_documented_rule():
     K, P, y, box = shares(0, 30, 10)
     twice = np.hstack([P, P[:, :1]])
-    one, two = solve_svm(K, P, y, box), solve_svm(K, twice, y, box)
+    one, two = solve_robust(K, P, y, box), solve_robust(K, twice, y, box)
     assert two.rank == one.rank == 10
-    span = feature_range(twice)
+    span = column_space(twice)
     basis = cardinal_basis(twice, span)
     np.testing.assert_allclose(basis.T[0], basis.T[-1], rtol=1e-6, atol=1e-9)
 

@@ -8,7 +8,7 @@ from sklearn.svm import SVC
 from kernelbook import Gaussian, Linear, Polynomials, SVMGBClassifier
 from kernelbook.estimators import _svm_fitting
 from kernelbook.solvers.svm.certificate import violation
-from kernelbook.solvers.svm.robust import solve_svm
+from kernelbook.solvers.svm.robust import solve_robust
 from tests.samples.svm import box
 
 
@@ -26,10 +26,10 @@ def test_many_classes_share_one_matrix_and_agree_with_the_relay(digits, scheme, 
 
     def slow(*args, **options):
         relay.append(1)
-        return solve_svm(*args, **options)
+        return solve_robust(*args, **options)
 
     monkeypatch.setattr(_svm_fitting, "solve_small", lambda *args, **options: None)
-    monkeypatch.setattr(_svm_fitting, "solve_svm", slow)
+    monkeypatch.setattr(_svm_fitting, "solve_robust", slow)
     plain = SVMGBClassifier(Gaussian(40.0), C=5.0, multiclass=scheme).fit(X, y)
     assert len(relay) == len(plain.n_iter_)
     np.testing.assert_allclose(fast.coef_, plain.coef_, atol=1e-8)

@@ -12,11 +12,11 @@ from sklearn.svm import SVC
 from kernelbook import Gaussian, Linear, Polynomial, Polynomials, SVMGBClassifier
 from kernelbook.estimators import _svm_fitting
 from kernelbook.estimators._kernel_gram import KernelGram
-from kernelbook.features import feature_range
+from kernelbook.numeric.column_space import column_space
 from kernelbook.solvers.svm.large import search, state
 from kernelbook.solvers.svm.large.solve import solve_large
-from kernelbook.solvers.svm.multipliers import _spread, separate
-from kernelbook.solvers.svm.robust import solve_svm
+from kernelbook.solvers.svm.multipliers import _spread, hard_margin_multipliers
+from kernelbook.solvers.svm.robust import solve_robust
 from tests.samples.svm import kernel_problem
 
 
@@ -25,7 +25,7 @@ from tests.samples.svm import kernel_problem
 def test_the_answer_is_that_of_the_solver_in_double_precision(l, C):
     kernel, X, P, y, C = kernel_problem(700, l, 3, C=C)
     s = solve_large(KernelGram(kernel, X), P, y, C, tol=1e-3)
-    exact = solve_svm(kernel(X), P, y, C)
+    exact = solve_robust(kernel(X), P, y, C)
     assert s.certificate.kkt <= 1e-3
     assert s.certificate.constraint < 1e-13
     assert s.certificate.dual <= exact.certificate.primal * (1 + 1e-12)
@@ -40,7 +40,7 @@ def test_the_answer_is_that_of_the_solver_in_double_precision(l, C):
 def test_single_precision_is_no_limit_to_the_gap(l, C):
     kernel, X, P, y, C = kernel_problem(600, l, 4, C=C)
     s = solve_large(KernelGram(kernel, X), P, y, C, gap_tol=1e-11)
-    exact = solve_svm(kernel(X), P, y, C)
+    exact = solve_robust(kernel(X), P, y, C)
     assert s.certificate.relative_gap <= 1e-11
     np.testing.assert_allclose(s.beta, exact.beta, atol=1e-5 * C[0])
     np.testing.assert_allclose(s.coef, exact.coef, atol=1e-5)
@@ -62,7 +62,7 @@ def test_every_road_leads_there(road, rows, l, monkeypatch):
     s = solve_large(source, P, y, C, tol=1e-4)
     assert s.certificate.kkt <= 1e-4
     assert (500 in fills) == (rows != "on demand")
-    exact = solve_svm(kernel(X), P, y, C).certificate
+    exact = solve_robust(kernel(X), P, y, C).certificate
     assert s.certificate.primal == pytest.approx(exact.primal, rel=1e-4)
 
 
@@ -200,15 +200,15 @@ def test_features_that_separate_need_no_kernel_matrix(monkeypatch):
 
 def test_separation_is_refused_by_a_part_or_proved_by_all():
     rng = np.random.default_rng(0)
-    Q = feature_range(np.column_stack([np.ones(3000), rng.normal(size=(3000, 3))])).Q
+    Q = column_space(np.column_stack([np.ones(3000), rng.normal(size=(3000, 3))])).Q
     w, y = np.ones(3000), np.where(Q @ [1.0, 2.0, -1.0, 0.5] > 0, 1.0, -1.0)
-    nu = separate(Q, y, w)
+    nu = hard_margin_multipliers(Q, y, w)
     assert np.min(y * (Q @ nu)) >= 1 - 1e-12
     one = np.argmax(np.abs(Q @ [1.0, 2.0, -1.0, 0.5]))
     assert one not in _spread(3000, 4)
     y[one] *= -1  # a single sample that the part does not contain
-    assert separate(Q, y, w) is None
-    assert separate(Q, rng.choice([-1.0, 1.0], size=3000), w) is None
+    assert hard_margin_multipliers(Q, y, w) is None
+    assert hard_margin_multipliers(Q, rng.choice([-1.0, 1.0], size=3000), w) is None
 
 
 @pytest.mark.parametrize(("l", "C"), [(1, 100.0), (4, 1.0)])

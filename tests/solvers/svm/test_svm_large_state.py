@@ -5,8 +5,8 @@ import pytest
 
 from kernelbook import Gaussian, Matern
 from kernelbook.estimators._kernel_gram import KernelGram
-from kernelbook.features import feature_range
 from kernelbook.kernels import profiles
+from kernelbook.numeric.column_space import column_space
 from kernelbook.solvers.svm.large.smo_lanes import know
 from kernelbook.solvers.svm.large.state import state_at_zero
 from kernelbook.solvers.svm.problem import constant_first
@@ -40,7 +40,7 @@ def test_a_shrunk_problem_has_its_part_of_the_matrix(d, known):
     """Rows are computed again in few dimensions; in more they are copied, if all are there."""
     rng = np.random.default_rng(0)
     X, rows = rng.normal(size=(200, d)), np.array([3, 7, 40, 150, 199])
-    Q, _ = constant_first(feature_range(np.column_stack([np.ones(200), X[:, 0]])).Q)
+    Q, _ = constant_first(column_space(np.column_stack([np.ones(200), X[:, 0]])).Q)
     y, kernel = np.where(X[:, 1] > 0, 1.0, -1.0), Gaussian(d**0.5)
     state = state_at_zero(KernelGram(kernel, X), Q, y, np.full(200, 2.0))
     if known:

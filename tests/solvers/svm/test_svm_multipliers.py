@@ -5,15 +5,15 @@ import pytest
 from scipy import linalg
 from scipy.optimize import linprog, nnls
 
-from kernelbook.features import feature_range
+from kernelbook.numeric.column_space import column_space
 from kernelbook.solvers.svm import multipliers
 from kernelbook.solvers.svm.multipliers import (
     _least_distance,
     _nearest,
     choose_multipliers,
-    separate,
+    hard_margin_multipliers,
 )
-from kernelbook.solvers.svm.robust import bounds_reached, solve_svm
+from kernelbook.solvers.svm.robust import at_bounds, solve_robust
 from tests.samples.svm import gaussian
 
 cvxopt = pytest.importorskip("cvxopt")
@@ -63,7 +63,7 @@ def test_separate_says_yes_exactly_when_the_features_separate(seed):
     if seed % 2:
         y[: 1 + seed // 4] *= -1
     w = rng.uniform(0.2, 3, size=m)
-    nu = separate(Q, y, w)
+    nu = hard_margin_multipliers(Q, y, w)
     feasible = linprog(np.zeros(r), -y[:, None] * Q, -np.ones(m), bounds=(None, None)).status == 0
     assert (nu is not None) == feasible
     if nu is not None:
@@ -75,7 +75,7 @@ def test_the_least_nu_for_some_is_the_least_for_all(seed, monkeypatch):
     """Samples join until none is short: more than one round, and the answer is that of everyone."""
     rng = np.random.default_rng(seed)
     P = np.column_stack([np.ones(3000), rng.normal(size=(3000, 5))])
-    Q, w = feature_range(P).Q, rng.uniform(0.2, 3, size=3000)
+    Q, w = column_space(P).Q, rng.uniform(0.2, 3, size=3000)
     y = np.where(P @ rng.normal(size=6) > 0, 1.0, -1.0)
     sizes, nearest = [], multipliers._first_nearest
 
@@ -84,7 +84,7 @@ def test_the_least_nu_for_some_is_the_least_for_all(seed, monkeypatch):
         return nearest(G, g)
 
     monkeypatch.setattr(multipliers, "_first_nearest", counted)
-    nu = separate(Q, y, w)
+    nu = hard_margin_multipliers(Q, y, w)
     assert sizes == sorted(sizes)
     assert len(set(sizes)) > 1
     assert sizes[-1] < 1500
@@ -119,15 +119,15 @@ def test_rule_for_lambda_when_support_vectors_do_not_determine_it(seed):
     y[rng.choice(m, 4, replace=False)] *= -1
     X = rng.normal(size=(m, 2))
     K, w = gaussian(X, 2.0), rng.uniform(0.5, 2.0, size=m)
-    s = solve_svm(K, P, y, 0.3 * w)
-    where = bounds_reached(y * s.beta, 0.3 * w)
+    s = solve_robust(K, P, y, 0.3 * w)
+    where = at_bounds(y * s.beta, 0.3 * w)
     assert s.certificate.kkt < 1e-10
     free = ~(where[0] | where[1])
     assert np.linalg.matrix_rank(P[free]) < 6  # otherwise there would be nothing to choose
     expected = polyhedron_oracle(K @ s.beta, P, y, w, *where)
     np.testing.assert_allclose(s.coef, expected, atol=1e-6)
     # and it does not depend on where the solver came from
-    Q = feature_range(P).Q
+    Q = column_space(P).Q
     h = K @ s.beta
     other = Q.T @ (P @ (s.coef + 1e-6))
     chosen = choose_multipliers(h, Q, y, w, *where, other)
@@ -143,7 +143,7 @@ def test_features_that_vanish_at_the_free_samples_leave_lambda_open(seed):
     P[:5] = 0.0
     y = np.where(rng.random(m) < 0.5, 1.0, -1.0)
     at_zero, at_C = np.arange(m) >= 8, (np.arange(m) >= 5) & (np.arange(m) < 8)
-    Q = feature_range(P).Q
+    Q = column_space(P).Q
     Q[:5] += 1e-17 * rng.normal(size=(5, 1))
     optimal, w = np.array([rng.normal()]), rng.uniform(0.5, 2.0, m)
     margin = np.where(at_zero, 1 + rng.random(m), np.where(at_C, 1 - rng.random(m), 1.0))

@@ -11,7 +11,7 @@ from kernelbook.solvers.svm.pair import (
     one_number,
     solve_with_constant,
 )
-from kernelbook.solvers.svm.robust import solve_svm
+from kernelbook.solvers.svm.robust import solve_robust
 from kernelbook.solvers.svm.small import _span
 from kernelbook.solvers.svm.smo import move_pair
 from tests.naive import svm as naive
@@ -73,7 +73,7 @@ def test_one_call_from_zero_to_proof_proves_what_certify_does(value, C, p):
     assert ours.certificate.gap == pytest.approx(proof.gap, abs=1e-9 * proof.primal)
     assert ours.certificate.kkt == pytest.approx(proof.kkt, abs=1e-11)
     assert max(ours.certificate.constraint, proof.constraint) < 1e-14
-    exact = solve_svm(K, P, y, C)
+    exact = solve_robust(K, P, y, C)
     np.testing.assert_allclose(ours.coef, exact.coef, atol=1e-9)
     np.testing.assert_allclose(ours.beta, exact.beta, atol=1e-8 * C[0])
     # Without memory of its own; and what it leaves to others.

@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 from sklearn.svm import SVC
 
 from kernelbook import svm_path
-from kernelbook.solvers.svm.multipliers import separate
+from kernelbook.solvers.svm.multipliers import hard_margin_multipliers
 from tests.naive import svm as naive_svm
 from tests.naive import svm_path as naive
 from tests.samples.path import KERNELS, between, features, gaussian, sample
@@ -198,7 +198,7 @@ def test_features_that_separate_leave_nothing_to_the_kernel():
         beta, lam = path(C)
         assert np.abs(beta).max() < 1e-12
         Q = np.linalg.qr(P)[0]
-        assert P @ lam == pytest.approx(Q @ separate(Q, y, np.ones(30)), abs=1e-6)
+        assert P @ lam == pytest.approx(Q @ hard_margin_multipliers(Q, y, np.ones(30)), abs=1e-6)
 
 
 def test_one_class():

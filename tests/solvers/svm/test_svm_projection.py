@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from cvxopt import matrix, solvers
 
-from kernelbook.features import feature_range
+from kernelbook.numeric.column_space import column_space
 from kernelbook.solvers.primal.newton import zero_of_slope
 from kernelbook.solvers.svm.projection import project
 
@@ -27,7 +27,7 @@ def sample(seed, m=40):
     y, C = rng.choice([-1.0, 1.0], size=m), rng.uniform(0.5, 2.0, size=m)
     lo, hi = np.minimum(0.0, y * C), np.maximum(0.0, y * C)
     size = (0.3, 3.0, 30.0)[kind]
-    return feature_range(P).Q, np.clip(size * rng.normal(size=m), lo, hi), lo, hi
+    return column_space(P).Q, np.clip(size * rng.normal(size=m), lo, hi), lo, hi
 
 
 @pytest.mark.interpreted

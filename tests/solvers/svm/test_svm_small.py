@@ -10,13 +10,13 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from kernelbook.features import feature_range
+from kernelbook.numeric.column_space import column_space
 from kernelbook.solvers.svm import robust
 from kernelbook.solvers.svm.certificate import violation
 from kernelbook.solvers.svm.pair import START
 from kernelbook.solvers.svm.pair_matrix import pair_matrix
 from kernelbook.solvers.svm.problem import prepare
-from kernelbook.solvers.svm.robust import solve_svm
+from kernelbook.solvers.svm.robust import solve_robust
 from kernelbook.solvers.svm.small import _in_the_box, _span, solve_small
 from tests.samples.svm import box, cut, problem
 
@@ -39,7 +39,7 @@ def test_descent_in_the_box_comes_down_to_its_start():
 def test_the_answer_is_that_of_the_relay(l, C, kernel, p):
     """Where it answers at all; which it must, unless the problem is a hard one."""
     K, P, y, C = problem(90, l, 5, C=C, kernel=kernel)
-    ours, exact = solve_small(cut(K, p), P, y, C), solve_svm(K, P, y, C)
+    ours, exact = solve_small(cut(K, p), P, y, C), solve_robust(K, P, y, C)
     if ours is None:
         assert kernel == "linear" or (l > 1 and C[0] < 1)
         return
@@ -61,7 +61,7 @@ def test_nothing_is_claimed_where_the_features_separate(constant):
     K, P, y, C = problem(80, 4, 0, constant=constant)
     y = np.where(P @ [0.1, 1.0, -1.0, 0.5] > 0, 1.0, -1.0)
     assert solve_small(pair_matrix(K), P, y, C) is None
-    assert not solve_svm(K, P, y, C).beta.any()
+    assert not solve_robust(K, P, y, C).beta.any()
 
 
 def test_where_it_does_not_apply_it_says_so():
@@ -76,7 +76,7 @@ def test_where_no_support_vector_is_free_lambda_is_chosen_by_the_rule():
     K, P, y, _ = problem(40, 1, 0)
     y = np.where(np.arange(40) % 2, 1.0, -1.0)
     C = np.full(40, 1e-4)
-    ours, exact = solve_small(pair_matrix(K), P, y, C), solve_svm(K, P, y, C)
+    ours, exact = solve_small(pair_matrix(K), P, y, C), solve_robust(K, P, y, C)
     assert np.all(np.abs(ours.beta) == 1e-4)
     np.testing.assert_allclose(ours.coef, exact.coef, atol=1e-12)
 
@@ -86,14 +86,14 @@ def test_what_was_tried_in_vain_is_not_tried_again():
     K, P, y, C = problem(90, 8, 3, C=1e-3)
     first = [next(robust._candidates(*args)) for args in candidates(K, P, y, C)]
     assert [method for *_, method in first] == ["SMO+Newton", "interior"]
-    one, other = solve_svm(K, P, y, C), solve_svm(K, P, y, C, tried=True)
+    one, other = solve_robust(K, P, y, C), solve_robust(K, P, y, C, tried=True)
     assert other.certificate.kkt < 1e-8
     assert one.certificate.primal == pytest.approx(other.certificate.primal, rel=1e-9)
     np.testing.assert_allclose(one.h + P @ one.coef, other.h + P @ other.coef, atol=1e-6)
 
 
 def candidates(K, P, y, C):
-    span = feature_range(P)
+    span = column_space(P)
     problem = prepare(K, span.Q, y, C, kind="pd", overwrite=False)
     return [(problem, P, span, -1, tried) for tried in (False, True)]
 

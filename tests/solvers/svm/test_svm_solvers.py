@@ -6,14 +6,19 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from kernelbook.features import feature_range
+from kernelbook.numeric.column_space import column_space
 from kernelbook.solvers.svm import robust
 from kernelbook.solvers.svm.active_set import newton
-from kernelbook.solvers.svm.certificate import certify, constraint_residual, repair, violation
+from kernelbook.solvers.svm.certificate import (
+    certify,
+    constraint_residual,
+    make_feasible,
+    violation,
+)
 from kernelbook.solvers.svm.interior import interior_point
 from kernelbook.solvers.svm.problem import constant_first, is_definite, prepare
 from kernelbook.solvers.svm.reference import conditional_gram, solve_reference
-from kernelbook.solvers.svm.robust import solve_svm
+from kernelbook.solvers.svm.robust import solve_robust
 from kernelbook.solvers.svm.smo import _best_in_rectangle, smo_box, smo_pairs
 from tests.naive import svm as naive
 from tests.samples.svm import gaussian, problem
@@ -128,7 +133,7 @@ def test_solution_is_the_best_of_all_faces(l, seed):
     C = rng.uniform(0.5, 5, size=m)
     K = gaussian(X) if seed < 3 else X @ X.T
     value, _ = naive.every_face(K, P, y, C)
-    s = solve_svm(K, P, y, C)
+    s = solve_robust(K, P, y, C)
     assert -s.certificate.dual == pytest.approx(value, abs=1e-8)
     assert s.certificate.kkt < 1e-9
     assert 0 <= s.certificate.gap <= 1e-9 * max(1, s.certificate.primal)
@@ -139,7 +144,7 @@ def test_solution_is_the_best_of_all_faces(l, seed):
 @pytest.mark.parametrize("constant", [True, False])
 def test_value_agrees_with_a_general_solver(l, C, constant):
     K, P, y, C = problem(90, l, 5, C=C, constant=constant)
-    s = solve_svm(K, P, y, C)
+    s = solve_robust(K, P, y, C)
     assert s.certificate.kkt < 1e-9
     assert s.certificate.constraint < 1e-14
     assert -s.certificate.dual == pytest.approx(oracle(K, P, y, C), rel=2e-7)
@@ -147,7 +152,7 @@ def test_value_agrees_with_a_general_solver(l, C, constant):
 
 def test_interior_points_and_newton_agree_from_very_different_starts():
     K, P, y, C = problem(80, 4, 2, C=10.0)
-    Q, (lo, hi) = feature_range(P).Q, box(y, C)
+    Q, (lo, hi) = column_space(P).Q, box(y, C)
     beta, nu, steps = interior_point(K, Q, y, lo, hi)
     assert steps < 30
     one, nu_1, _ = newton(K, Q, y, lo, hi, beta, nu)
@@ -159,7 +164,7 @@ def test_interior_points_and_newton_agree_from_very_different_starts():
 
 def test_large_problem_takes_the_same_road_to_the_same_place():
     K, P, y, C = problem(1500, 5, 3, C=1.0)
-    s = solve_svm(K, P, y, C, gap_tol=1e-10)
+    s = solve_robust(K, P, y, C, gap_tol=1e-10)
     assert s.certificate.relative_gap <= 1e-10
     assert s.certificate.constraint < 1e-13
 
@@ -172,7 +177,7 @@ def test_smo_and_multipliers_get_there_alone(l, constant, monkeypatch):
     monkeypatch.setattr(robust, "INTERIOR", 0)
     monkeypatch.setattr(robust, "newton", lambda *args, **options: (args[5], args[6], 0))
     K, P, y, C = problem(150, l, 6, C=1.0, constant=constant)
-    s = solve_svm(K, P, y, C, tol=1e-5)
+    s = solve_robust(K, P, y, C, tol=1e-5)
     assert s.certificate.kkt <= 1e-5
     assert s.certificate.constraint < 1e-13
     assert -s.certificate.dual == pytest.approx(oracle(K, P, y, C), rel=1e-5)
@@ -185,17 +190,17 @@ def test_interior_points_get_there_without_smo(C, monkeypatch):
 
     monkeypatch.setattr(robust, "_candidates", candidates)
     K, P, y, C = problem(100, 4, 7, C=C)
-    s = solve_svm(K, P, y, C)
+    s = solve_robust(K, P, y, C)
     assert s.certificate.kkt <= 1e-8
     assert -s.certificate.dual == pytest.approx(oracle(K, P, y, C), rel=1e-6)
 
 
 def test_max_iter_is_obeyed_and_the_certificate_stays_honest():
     K, P, y, C = problem(200, 3, 0, C=10.0)
-    exact = solve_svm(K, P, y, C).certificate
+    exact = solve_robust(K, P, y, C).certificate
     gaps = []
     for max_iter in (1, 10, 100, 1000):
-        s = solve_svm(K, P, y, C, max_iter=max_iter)
+        s = solve_robust(K, P, y, C, max_iter=max_iter)
         assert s.n_iter <= max_iter
         assert s.certificate.dual <= exact.primal * (1 + 1e-12) <= s.certificate.primal * (1 + 1e-9)
         assert s.certificate.constraint < 1e-8
@@ -207,9 +212,9 @@ def test_gram_is_not_touched_unless_allowed():
     K, P, y, C = problem(60, 4, 0)
     before = K.copy()
     K.flags.writeable = False
-    s = solve_svm(K, P, y, C)
+    s = solve_robust(K, P, y, C)
     np.testing.assert_array_equal(K, before)
-    again = solve_svm(before, P, y, C, overwrite=True)
+    again = solve_robust(before, P, y, C, overwrite=True)
     np.testing.assert_allclose(s.beta, again.beta, atol=1e-10)
     assert not np.array_equal(K, before)
 
@@ -223,13 +228,13 @@ def test_memory_is_no_more_than_needed(kind, l, overwrite, matrices, monkeypatch
     monkeypatch.setattr(robust, "SMALL", 0)
     monkeypatch.setattr(robust, "INTERIOR", 0)
     monkeypatch.setattr(robust, "newton", lambda *args, **options: (args[5], args[6], 0))
-    solve_svm(*problem(20, l, 4), kind=kind)  # what compiling takes is not ours
+    solve_robust(*problem(20, l, 4), kind=kind)  # what compiling takes is not ours
     K, P, y, C = problem(900, l, 4, C=0.1)
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
         tracemalloc.reset_peak()
-        solve_svm(K, P, y, C, tol=0.5, kind=kind, overwrite=overwrite)
+        solve_robust(K, P, y, C, tol=0.5, kind=kind, overwrite=overwrite)
         peak = tracemalloc.get_traced_memory()[1] - before
     finally:
         tracemalloc.stop()
@@ -237,7 +242,7 @@ def test_memory_is_no_more_than_needed(kind, l, overwrite, matrices, monkeypatch
 
 
 def test_verbose_reports_each_stage(capsys):
-    solve_svm(*problem(50, 2, 0), verbose=1)
+    solve_robust(*problem(50, 2, 0), verbose=1)
     assert "violation" in capsys.readouterr().out
 
 
@@ -247,9 +252,9 @@ def test_verbose_reports_each_stage(capsys):
 def test_the_constant_is_found_in_the_span_or_not():
     rng = np.random.default_rng(0)
     P = rng.normal(size=(30, 4))
-    assert not constant_first(feature_range(P).Q)[1]
+    assert not constant_first(column_space(P).Q)[1]
     proportions = P**2 / np.sum(P**2, axis=1, keepdims=True)  # like P(z|d), they sum to one
-    Q = feature_range(proportions).Q
+    Q = column_space(proportions).Q
     turned, found = constant_first(Q)
     assert found
     np.testing.assert_allclose(turned[:, 0], 30**-0.5, rtol=1e-15)
@@ -262,7 +267,7 @@ def test_the_constant_is_found_in_the_span_or_not():
 def test_prepare_keeps_objective_and_values_on_the_feasible_set(kind, size):
     K, P, y, C = problem(40, 3, 1)
     K, C = K * size, C / size
-    p = prepare(K, feature_range(P).Q, y, C, kind=kind, overwrite=False)
+    p = prepare(K, column_space(P).Q, y, C, kind=kind, overwrite=False)
     rng = np.random.default_rng(0)
     b = rng.normal(size=40) / size * p.unit
     b -= p.Q @ (p.Q.T @ b)
@@ -277,7 +282,7 @@ def test_thin_plates_are_indefinite_until_projected():
     r = cdist(X, X)
     K = r**2 * np.log(np.where(r > 0, r, 1.0))
     assert not is_definite(K)
-    Q = feature_range(np.column_stack([np.ones(50), X])).Q
+    Q = column_space(np.column_stack([np.ones(50), X])).Q
     E, H = conditional_gram(K, Q)
     assert is_definite(H)
     np.testing.assert_allclose(E @ Q @ np.linalg.pinv(E @ Q), np.eye(3), atol=1e-10)
@@ -299,23 +304,23 @@ def test_repair_ends_in_the_box_with_every_equation_satisfied():
         m = rng.integers(3, 50)
         l = rng.integers(1, min(m, 6))
         P = rng.normal(size=(m, l)) if trial % 2 else rng.integers(0, 2, size=(m, l)).astype(float)
-        Q = feature_range(P).Q
+        Q = column_space(P).Q
         y = rng.choice([-1.0, 1.0], size=m)
         C = rng.uniform(0.1, 3, size=m) * 10.0 ** rng.integers(-6, 7)
         lo, hi = box(y, C)
         kind = rng.choice([0.1, 1.0, 10.0, 1e4])  # mostly inside, or nearly all at bounds
-        beta = repair(Q, y * C * np.clip(kind * rng.normal(size=m), 0, 1), lo, hi)
+        beta = make_feasible(Q, y * C * np.clip(kind * rng.normal(size=m), 0, 1), lo, hi)
         assert np.all((beta >= lo) & (beta <= hi))
         assert np.abs(Q.T @ beta).max(initial=0) <= 1e-9 * np.linalg.norm(beta)
 
 
 def test_repair_leaves_bounds_alone_when_the_free_coordinates_can_pay():
     K, P, y, C = problem(100, 3, 0, C=1.0)
-    s = solve_svm(K, P, y, C)
-    Q, (lo, hi) = feature_range(P).Q, box(y, C)
+    s = solve_robust(K, P, y, C)
+    Q, (lo, hi) = column_space(P).Q, box(y, C)
     free = (s.beta > lo) & (s.beta < hi)
     off = s.beta + np.where(free, 1e-5 * np.random.default_rng(0).normal(size=100), 0.0)
-    fixed = repair(Q, np.clip(off, lo, hi), lo, hi)
+    fixed = make_feasible(Q, np.clip(off, lo, hi), lo, hi)
     np.testing.assert_array_equal(fixed[~free], s.beta[~free])
     assert np.linalg.norm(Q.T @ fixed) < 1e-15 * np.linalg.norm(fixed) * 10
 
@@ -324,10 +329,10 @@ def test_repair_leaves_bounds_alone_when_the_free_coordinates_can_pay():
 def test_certificate_never_claims_more_than_the_optimum(seed):
     rng = np.random.default_rng(seed)
     K, P, y, C = problem(60, 3, seed, C=2.0)
-    Q, (lo, hi) = feature_range(P).Q, box(y, C)
+    Q, (lo, hi) = column_space(P).Q, box(y, C)
     value = -oracle(K, P, y, C)
     for _ in range(50):
-        beta = repair(Q, y * C * np.clip(rng.normal(size=60), 0, 1), lo, hi)
+        beta = make_feasible(Q, y * C * np.clip(rng.normal(size=60), 0, 1), lo, hi)
         lam = rng.normal(size=3)
         proof = certify(K @ beta, P, y, C, beta, lam)
         assert proof.dual == pytest.approx(
@@ -341,19 +346,19 @@ def test_certificate_never_claims_more_than_the_optimum(seed):
 def test_naive_gap_without_repair_can_be_negative():
     """Why the repair is there: an infeasible β 'proves' an objective above the optimum."""
     K, P, y, C = problem(60, 3, 0, C=2.0)
-    s = solve_svm(K, P, y, C)
+    s = solve_robust(K, P, y, C)
     lo, hi = box(y, C)
     # The dual's gradient is v = Pλ at the solution: climbing it leaves Pᵀβ = 0.
     beta = np.clip(s.beta + 1e-3 * (y - K @ s.beta), lo, hi)
     assert y @ beta - 0.5 * beta @ K @ beta > s.certificate.primal
-    repaired = repair(feature_range(P).Q, beta, lo, hi)
+    repaired = make_feasible(column_space(P).Q, beta, lo, hi)
     assert y @ repaired - 0.5 * repaired @ K @ repaired <= s.certificate.primal
 
 
 def test_violation_is_libsvms_when_the_bias_is_free():
     K, P, y, C = problem(50, 1, 0)
     lo, hi = box(y, C)
-    s = solve_svm(K, P, y, C, max_iter=20)
+    s = solve_robust(K, P, y, C, max_iter=20)
     v = y - K @ s.beta
     m_alpha, M_alpha = np.max(v[s.beta < hi]), np.min(v[s.beta > lo])
     assert s.certificate.kkt == pytest.approx(m_alpha - M_alpha, rel=1e-12)
@@ -368,7 +373,7 @@ def test_constraint_residual_is_relative_to_what_cancels():
 def test_reference_follows_the_paper_and_ends_where_we_do():
     for kernel in ("gaussian", "linear"):
         K, P, y, C = problem(70, 4, 8, C=1.0, kernel=kernel)
-        ours, theirs = solve_svm(K, P, y, C), solve_reference(K, P, y, C)
+        ours, theirs = solve_robust(K, P, y, C), solve_reference(K, P, y, C)
         np.testing.assert_allclose(K @ ours.beta, K @ theirs.beta, atol=1e-6)
         np.testing.assert_allclose(ours.coef, theirs.coef, atol=1e-6)
         assert theirs.certificate.relative_gap < 1e-6

@@ -191,7 +191,7 @@ class System:
         )
 
     def _coefficients(self, G):
-        """λ from coordinates in the range of P; where rank P < ℓ, by the rule of `feature_range`.
+        """λ from coordinates in the range of P; where rank P < ℓ, by the rule of `column_space`.
 
         The rule: the smallest λ once every column of P has been scaled to largest entry one.
         """

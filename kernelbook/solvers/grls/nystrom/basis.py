@@ -32,8 +32,8 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import blas, lapack
 
-from kernelbook.features import feature_range
 from kernelbook.numeric.blas import one_thread, solve_rows
+from kernelbook.numeric.column_space import column_space
 from kernelbook.solvers.grls.dense import power_of_two
 from kernelbook.solvers.grls.nystrom.sums import inverse_norm, whitened
 
@@ -80,7 +80,7 @@ class CenterBasis:
         self.kernel, self.centers, self.n = kernel, centers, len(gram)
         self._Q = None
         if kernel.cpd_order:
-            self._Q = feature_range(P).Q
+            self._Q = column_space(P).Q
             gram = _projected(self._Q, _projected(self._Q, gram).T)
             gram = (gram + gram.T) / 2
         size = np.abs(gram).max(initial=0.0)

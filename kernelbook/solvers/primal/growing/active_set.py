@@ -14,7 +14,7 @@ bound that it crossed; one of R on the wrong side of the margin belongs to F.  T
 repeat that until nobody moves, is the primal-dual active set method: Newton's method on the
 optimality conditions themselves.  From a good guess it takes a few rounds; from a bad one it runs
 away.  Which of the two, one sees at once, for then more samples move than in the round before.  So
-`by_sides` is quick to give up; whoever called it (`kernelbook.solvers.primal.proximal`, whose
+`active_set_solve` is quick to give up; whoever called it (`primal.proximal`, whose
 subproblems come closer and closer) asks again with a better guess.
 
 More than k + ℓ samples on the margin are no guess at all: f has only so many degrees of freedom.
@@ -36,7 +36,7 @@ from kernelbook.numeric.jit import jit
 from kernelbook.numeric.small_algebra import add, dot, factorize, solve
 from kernelbook.solvers.primal.growing.inner_products import decisions, face_matrix, near_margin
 
-__all__ = ["by_sides"]
+__all__ = ["active_set_solve"]
 
 ROUNDS = 12
 """So many guesses, if every one is better than the last."""
@@ -46,7 +46,7 @@ REPEATS = 4
 """How often the equations are repeated to remove ε."""
 
 
-def by_sides(X, P, y, u, lam, alpha, near=None):
+def active_set_solve(X, P, y, u, lam, alpha, near=None):
     """The solution of the hinge problem near a guess, or None.
 
     Parameters

@@ -7,7 +7,7 @@ samples change sides, and few are near the margin.  First `solvers.primal.growin
 asked
 whether the old sides, or sides close to them, are the new ones: then the solution is exact.  If
 not, the method of multipliers starts there with a large penalty, and after each of its subproblems
-`by_sides` is asked again.  Both work with inner products of samples near the margin, which are
+`active_set_solve` runs again.  Both work with inner products of samples near the margin, which are
 kept from one step to the next (`growing.inner_products`).  Every step is proved by its duality
 gap.  If that is not small the solver starts again without the memory, and then with coordinate
 descent; the best is kept.
@@ -28,12 +28,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
-from kernelbook.solvers.primal.growing.active_set import by_sides
+from kernelbook.solvers.primal.growing.active_set import active_set_solve
 from kernelbook.solvers.primal.growing.factor import GrowingFactor
 from kernelbook.solvers.primal.growing.inner_products import Near, grown, near_margin
 from kernelbook.solvers.primal.growing.newton import newton_near
 from kernelbook.solvers.primal.problem import PrimalProblem, PrimalSolution
-from kernelbook.solvers.primal.proximal import by_multipliers
+from kernelbook.solvers.primal.proximal import proximal_multipliers
 from kernelbook.solvers.primal.solve import solve_primal
 
 __all__ = ["GrowingFactor", "GrowingHinge"]
@@ -67,7 +67,7 @@ class GrowingHinge:
         self._separated = None
         nothing = np.zeros((y.size, 0))
         q = PrimalProblem(np.zeros((y.size, 1)), P, y, C, False)
-        cold = by_multipliers(q.X, q.P, y, q.top, q.delta, judge=q.relative_gap)
+        cold = proximal_multipliers(q.X, q.P, y, q.top, q.delta, judge=q.relative_gap)
         self.solution = q.solution(cold.w, cold.lam, y * cold.alpha, cold.n_iter)
         self._state = _State(
             np.zeros(0), cold.lam, q.unit * cold.alpha, q, near_margin(nothing), 0.0
@@ -109,7 +109,7 @@ class GrowingHinge:
         for warm in (True, False):
             # The warm start takes its products with X itself, the cold one with a scaled copy.
             X_hat, options = (None, start) if warm else (q.X, {})
-            r = by_multipliers(X_hat, q.P, q.y, q.top, q.delta, **options, **ends)
+            r = proximal_multipliers(X_hat, q.P, q.y, q.top, q.delta, **options, **ends)
             found = proof.of(r.w, r.lam, q.y * r.alpha, r.n_iter)
             if best is None or found.certificate.gap < best[0].certificate.gap:
                 best = found, _State(q.root * r.w, r.lam, q.unit * r.alpha, q, near, size)
@@ -150,6 +150,6 @@ class _Proof:
 
 
 def _finish(q, near, X, C, lam, alpha):
-    """`by_sides`, in the caller's units, which it does not mind."""
-    found = by_sides(X, q.P, q.y, C, lam, q.unit * alpha, near)
+    """`active_set_solve`, in the caller's units, which it does not mind."""
+    found = active_set_solve(X, q.P, q.y, C, lam, q.unit * alpha, near)
     return None if found is None else (found[0] / q.root, found[1], found[2] / q.unit)

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import linalg
 
 from kernelbook.numeric.jit import jit
-from kernelbook.solvers.svm.active_set import face_target
+from kernelbook.solvers.svm.active_set import face_minimizer
 from kernelbook.solvers.svm.certificate import violation
 from kernelbook.solvers.svm.large.smo_lanes import ends, lanes, masks, smo_lanes
 
@@ -172,7 +172,7 @@ def _newton(state, goal, max_steps=12):
             break
         state.steps += 1
         try:
-            target, mu = face_target(
+            target, mu = face_minimizer(
                 state.gram.block(F), Q, v, r, lo, hi, beta, F, eps, most=WRONG_FACE
             )
         except linalg.LinAlgError:

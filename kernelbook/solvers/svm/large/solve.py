@@ -18,20 +18,20 @@ but h = Kβ is, and the certificate is about f.  What the search needs: the cons
 the features, so that pairs of coordinates can keep 1ᵀβ = 0, and numbers of ordinary size.
 
 `solve_large` returns None where it does not apply or does not get there; then
-`svm.robust.solve_svm`
+`svm.robust.solve_robust`
 has to do it, whose relay of methods takes longer, and hardly ever fails.
 """
 
 import numpy as np
 
-from kernelbook.features import feature_range
+from kernelbook.numeric.column_space import column_space
 from kernelbook.numeric.threads import serial_blas
-from kernelbook.solvers.svm.certificate import COARSE_GAP, certify, repair
+from kernelbook.solvers.svm.certificate import COARSE_GAP, certify, make_feasible
 from kernelbook.solvers.svm.large.search import search
 from kernelbook.solvers.svm.large.state import GramSource, state_at_zero
-from kernelbook.solvers.svm.multipliers import choose_multipliers, separate
+from kernelbook.solvers.svm.multipliers import choose_multipliers, hard_margin_multipliers
 from kernelbook.solvers.svm.problem import constant_first
-from kernelbook.solvers.svm.robust import SVMSolution, bounds_reached
+from kernelbook.solvers.svm.robust import DualSolution, at_bounds
 
 __all__ = ["solve_large"]
 
@@ -43,37 +43,37 @@ ROUNDS = 8
 def solve_large(
     gram: GramSource, P, y, C, *, tol=1e-3, gap_tol=None, span=None, start=None, verbose=0
 ):
-    """Solve one binary problem, or return None; see the module, and `svm.robust.solve_svm`.
+    """Solve one binary problem, or return None; see the module, and `svm.robust.solve_robust`.
 
     Parameters
     ----------
     span : optional
-        `feature_range(P)`, of features that are known not to separate the sample.
+        `column_space(P)`, of features that are known not to separate the sample.
     start : (m,) array, optional
         A β to start from, the solution with another C for example; zero if None.
     """
     m, scale = y.size, float(gram.diagonal.max(initial=0.0))
-    tried, span = span is not None, span or feature_range(P)
+    tried, span = span is not None, span or column_space(P)
     Q, has_constant = constant_first(span.Q)
     ordinary = 1e-8 < scale < 1e8 and scale * C.max() < 1e7 and C.min() > 1e-8
     if not has_constant or not ordinary:
         return None
-    if not tried and Q.shape[1] > 1 and separate(span.Q, y, C) is not None:
+    if not tried and Q.shape[1] > 1 and hard_margin_multipliers(span.Q, y, C) is not None:
         return None
     state = state_at_zero(gram, Q, y, C)
     last, goal = None, _inner_goal(tol, gap_tol)
     beta, h = np.zeros(m), np.zeros(m)
     if start is not None:
-        beta = repair(Q, np.clip(start, state.lo, state.hi), state.lo, state.hi)
+        beta = make_feasible(Q, np.clip(start, state.lo, state.hi), state.lo, state.hi)
         h = gram.product(beta)
-        where = bounds_reached(y * beta, C)
+        where = at_bounds(y * beta, C)
         nu = choose_multipliers(h, Q, y, C, *where, state.nu)
         _go_on_from(state, y, beta, nu, h)
     for _ in range(ROUNDS):
         search(state, goal)
-        before, beta = beta, repair(Q, state.beta, state.lo, state.hi)
+        before, beta = beta, make_feasible(Q, state.beta, state.lo, state.hi)
         h = _moved_product(gram, h, before, beta)
-        where = bounds_reached(y * beta, C)
+        where = at_bounds(y * beta, C)
         nu = choose_multipliers(h, Q, y, C, *where, state.nu)
         coef = span.T @ (span.Q.T @ (Q @ nu))
         proof = certify(h, P, y, C, beta, coef, scale)
@@ -84,7 +84,7 @@ def solve_large(
                 f"{np.count_nonzero(beta)} of {m} samples support"
             )
         if proof.kkt <= tol and proof.relative_gap <= (gap_tol or COARSE_GAP):
-            return SVMSolution(beta, coef, span.rank, max(1, state.steps), proof, h)
+            return DualSolution(beta, coef, span.rank, max(1, state.steps), proof, h)
         if last is not None and proof.kkt > 0.5 * last and proof.kkt > tol:
             return None
         last, goal = proof.kkt, 0.1 * min(goal, proof.kkt)

@@ -20,8 +20,8 @@ import warnings
 import numpy as np
 
 from kernelbook.certificates import Certificate
-from kernelbook.features import feature_range
-from kernelbook.solvers.svm.certificate import certify, repair
+from kernelbook.numeric.column_space import column_space
+from kernelbook.solvers.svm.certificate import certify, make_feasible
 from kernelbook.solvers.svm.multipliers import choose_multipliers
 from kernelbook.solvers.svm.path.tracer import PathTracer
 
@@ -95,7 +95,7 @@ class SVMPath:
         return lam
 
     def _by_rule(self, piece, beta, lam):
-        span = feature_range(self._P)
+        span = column_space(self._P)
         at_zero = ~piece.at_C
         at_zero[piece.elbow] = False
         h, guess = self._gram @ beta, span.Q.T @ (self._P @ lam)
@@ -116,7 +116,7 @@ class SVMPath:
         The tracer works with Φ less its part in the features, where more digits survive.
         """
         out = np.array([piece.kkt for piece in self.pieces])
-        Q, y, w = feature_range(self._P).Q, self._y, self._w
+        Q, y, w = column_space(self._P).Q, self._y, self._w
         largest = max(self._gram.max(), -self._gram.min())
         for begin in range(0, out.size, 200):
             some = self.pieces[begin : begin + 200]
@@ -153,7 +153,9 @@ class SVMPath:
         """Objective, duality gap and violation of the solution at C > 0."""
         beta, lam = self(C)
         top = self._y * self._w * C
-        beta = repair(feature_range(self._P).Q, beta, np.minimum(top, 0.0), np.maximum(top, 0.0))
+        beta = make_feasible(
+            column_space(self._P).Q, beta, np.minimum(top, 0.0), np.maximum(top, 0.0)
+        )
         size = max(self._gram.max(), -self._gram.min())
         return certify(self._gram @ beta, self._P, self._y, C * self._w, beta, lam, size)
 

@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernelbook.features import feature_range
-from kernelbook.solvers.svm.certificate import repair
-from kernelbook.solvers.svm.multipliers import separate
+from kernelbook.numeric.column_space import column_space
+from kernelbook.solvers.svm.certificate import make_feasible
+from kernelbook.solvers.svm.multipliers import hard_margin_multipliers
 from kernelbook.solvers.svm.path import Affine, ParametricQP, PathError, Problem
 from kernelbook.solvers.svm.path.gram import DenseGram
 from kernelbook.solvers.svm.problem import INDEFINITE, is_definite
@@ -63,7 +63,7 @@ class PathTracer:
     def __init__(self, gram, P, y, w):
         n = y.size
         self.y, self.u, self.pieces, self.n_restarts, self.apart = y, w * y, [], 0, None
-        self.span = span = feature_range(P)
+        self.span = span = column_space(P)
         self.low, self.up = np.minimum(self.u, 0.0), np.maximum(self.u, 0.0)
         # Φ in units of its size, a power of two, and C in units of one over that.
         largest = np.abs(gram).max()
@@ -109,7 +109,7 @@ class PathTracer:
         try:
             qp, low = self.begin(C_1)
         except PathError:
-            self.apart = separate(self.span.Q, self.y, np.abs(self.u))
+            self.apart = hard_margin_multipliers(self.span.Q, self.y, np.abs(self.u))
             if self.apart is None:
                 raise
         if self.apart is None:
@@ -163,7 +163,7 @@ class PathTracer:
         h = self.gram.times(qp.beta)
         f = h + self.Q @ qp.lam
         primal = 0.5 * (qp.beta @ h) + C * (np.abs(self.u) @ np.maximum(1.0 - self.y * f, 0.0))
-        beta = repair(self.span.Q, qp.beta, C * self.low, C * self.up)
+        beta = make_feasible(self.span.Q, qp.beta, C * self.low, C * self.up)
         dual = self.y @ beta - 0.5 * (beta @ self.gram.times(beta))
         return (primal - dual) / primal if primal > 0 else 0.0
 
