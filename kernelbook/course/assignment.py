@@ -47,26 +47,18 @@ class Question:
     atol: float = 1e-9
     judge: Callable | None = None
 
-    def draw(self, secret: str) -> list[Case]:
-        """The inputs: the same for everybody and at every grading, and guessed by nobody."""
-        digest = hashlib.sha256(f"{secret}/{self.name}".encode()).digest()
-        rng = np.random.default_rng(int.from_bytes(digest[:16], "big"))
-        return [
-            Case(about, tuple(arguments), self.reference(*_copies(arguments)))
-            for about, arguments in self.cases(rng)
-        ]
-
     def complaint(self, case: Case, value) -> str | None:
         """None if the value is right, else why not."""
         if self.judge is None:
             return compare(value, case.answer, self.rtol, self.atol)
         try:
-            return self.judge(_copies(case.arguments), case.answer, value)
+            return self.judge(copies(case.arguments), case.answer, value)
         except Exception:  # a judge does not foresee every value
             return "the result has the wrong form"
 
 
-def _copies(arguments):
+def copies(arguments):
+    """Arguments that a reference may write into."""
     return tuple(a.copy() if isinstance(a, np.ndarray) else a for a in arguments)
 
 

@@ -113,6 +113,42 @@ while True:
     except BaseException:
         pass
 """,
+    "forged-newlines": FORGE
+    + """
+while True:
+    try:
+        say(b"\\n" * 60000)
+    except BaseException:
+        pass
+""",
+    "forged-frames": FORGE
+    + """
+frame = b'{"variant": 0, "cell": 3, "error": "' + b"x" * 200 + b'"}\\n'
+while True:
+    try:
+        say(frame * 200)
+    except BaseException:
+        pass
+""",
+    "forged-members": FORGE
+    + """
+for _ in range(3):
+    say(b'{"variant": 0, "question": "double", "call": 0, "value": [' + b"[]," * 700000 + b"0]}")
+os._exit(0)
+""",
+    "forged-ready": FORGE
+    + """
+say({"ready": True})
+import time
+time.sleep(0.2)
+for fd in range(3, 64):
+    try:
+        os.lseek(fd, 0, 0)
+        say({"variant": 0, "cell": 3, "error": "FOUND " + os.read(fd, 9999).decode()})
+        print("FOUND", os.read(fd, 9999))
+    except (OSError, UnicodeDecodeError):
+        pass
+""",
     "closed-descriptors": "import os\nos.closerange(0, 64)\n",
     # Reading what is none of their business
     "read-paths": """
@@ -140,6 +176,20 @@ for name in ("kernelbook.course", "kernelbook.course.grading", "nbgrader", "skle
         print("FOUND", name)
     except ImportError:
         pass
+""",
+    "homes": """
+import os, sys, sysconfig, traceback
+told = [sys.executable, sys.prefix, sys.base_prefix, *sys.path, os.__file__, *os.environ.values()]
+told += [str(v) for v in sysconfig.get_paths().values()]
+for path in told:
+    if path.startswith(("/root", "/home")) or {home!r} in path:
+        print("FOUND", path)
+for top in ("/root", "/home", "/usr/share", "/usr/local", "/opt", "/srv", "/var", {home!r}):
+    if os.path.exists(top) and os.listdir(top):
+        print("FOUND", top, os.listdir(top))
+for top, folders, files in os.walk("/sandbox"):
+    if {"pkgs", "envs", "conda-meta"} & set(folders):
+        print("FOUND", top, folders)
 """,
     "environment": "import os\nprint(dict(os.environ))\nos.system('env')\n",
     "proc": """
@@ -266,6 +316,23 @@ while True:
     with open(f"/tmp/{k}", "wb") as f:
         f.write(b"x" * (1 << 22))
 """,
+    "many-files": """
+import os, itertools
+for k in itertools.count():
+    for top in ("/tmp", "/", "/sandbox", "/sandbox/lib", "/dev"):
+        try:
+            open(f"{top}/{k}", "w").close()
+            print("FOUND", top)
+        except OSError:
+            pass
+        try:
+            os.mkdir(f"{top}/d{k}")
+            print("FOUND", top)
+        except OSError:
+            pass
+    if k > 1000:
+        break
+""",
     "shared-memory": """
 import ctypes, mmap, os
 libc = ctypes.CDLL(None)
@@ -367,5 +434,18 @@ answer = pickle.dumps(Evil())
     "function": "answer = lambda *a: True\n",
     "broadcast": "answer = np.zeros((1, 1))\n",
     "true": "answer = True\n",
+    "slow-clock": """
+answer = None
+import signal, time
+time.monotonic = time.time = time.perf_counter = lambda: 0.0
+time.sleep = lambda seconds: None
+signal.setitimer = lambda *a: None
+import sys
+sys.modules["__main__"].wait = lambda child, seconds: __import__("os").waitpid(child, 0)[1]
+def double(x):
+    signal.signal(signal.SIGXCPU, signal.SIG_IGN)
+    while True:
+        pass
+""",
     "endless": "answer = None\ndef double(x):\n    while True: pass\n",
 }

@@ -118,6 +118,7 @@ def graded(tmp_path_factory):
         "{paths!r}": repr([str(p) for p in paths]),
         "{escape!r}": repr(str(root / "escaped")),
         "{escape}": str(root / "escaped"),
+        "{home!r}": repr(str(Path.home())),
         "{port}": str(server.port),
         "{marker}": f"marker-{os.getpid()}",
     }
@@ -226,6 +227,9 @@ def test_limits_are_named_where_they_ended_something(graded):
         "code-infinite-loop": "wrong|off by|size",
         "code-exit": "ended",
         "returns-endless": "stopped after",
+        "code-forged-newlines": "lines were returned",
+        "code-forged-frames": "lines were returned",
+        "returns-slow-clock": "stopped after|time limit|ended",
     }
     for student, word in said.items():
         reasons = " ".join(v.reason for v in graded.result(student).verdicts.values())

@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from kernelbook.cli import main
-from kernelbook.course import grading
 from kernelbook.course.gradebook import Course
+from kernelbook.course.grading import grader
 
 from .helpers import ASSIGNMENTS, NAMES, load, needs_sandbox, notebook, save
 from .small import MASTER, make, tagged
@@ -80,7 +80,7 @@ def test_errors_are_one_sentence_with_the_remedy(place, tmp_path):
 
 
 def test_without_a_sandbox_nothing_runs_unless_told_so(place, monkeypatch):
-    monkeypatch.setattr(grading, "why_not", lambda: "bubblewrap is not installed")
+    monkeypatch.setattr(grader, "why_not", lambda: "bubblewrap is not installed")
     witness = place.root / "ran"
     place.hand_in("eve", total=f"open({str(witness)!r}, 'w')\ndef total(x):\n    return 0")
     refused = place.grade()

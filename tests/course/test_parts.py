@@ -2,13 +2,13 @@
 
 import os
 import struct
+import subprocess
 
 import numpy as np
 import pytest
 
 import kernelbook
-from kernelbook.course import _inside, sandbox, seccomp
-from kernelbook.course.sandbox import Limits, Sandbox, why_not
+from kernelbook.course.sandbox import Limits, Sandbox, box, inside, seccomp, view, why_not
 from kernelbook.course.submission import safe_name
 from kernelbook.course.values import Refused, compare, decode, encode
 
@@ -23,8 +23,8 @@ from .helpers import needs_sandbox
     ],
 )
 def test_values_survive_the_way_there_and_back(value):
-    there = _inside.decode(encode(value))
-    back = decode(_inside.encode(there))
+    there = inside.decode(encode(value))
+    back = decode(inside.encode(there))
     flat = lambda x: [np.asarray(v).tolist() for v in x] if isinstance(x, (list, tuple)) else x  # noqa: E731
     np.testing.assert_equal(flat(back), flat(value))
 
@@ -70,14 +70,14 @@ def test_comparison_is_strict_about_form_and_lenient_about_rounding():
 def test_magics_do_nothing_and_leave_the_rest():
     text = "%matplotlib inline\nx = 1\n!ls\nprint?\nif x:\n    %time y = 2\n"
     names = {}
-    exec(_inside.compiled(text, "cell"), names)
+    exec(inside.compiled(text, "cell"), names)
     assert names["x"] == 1
-    assert _inside.without_magics("%%bash\nrm -rf /") == ""
+    assert inside.without_magics("%%bash\nrm -rf /") == ""
     ordinary = "s = '''\n%not magic\n'''\n"
-    exec(_inside.compiled(ordinary, "cell"), names)
+    exec(inside.compiled(ordinary, "cell"), names)
     assert names["s"] == "\n%not magic\n"
     with pytest.raises(SyntaxError):
-        _inside.compiled("x = = 1", "cell")
+        inside.compiled("x = = 1", "cell")
 
 
 def test_filters_are_well_formed():
@@ -115,8 +115,8 @@ print("pids", os.getpid() < 10, os.path.exists("/proc"))
 
 def probe(text, **options):
     with Sandbox(packages=(), **options) as box:
-        job = {"setup": [], "variants": [{"cells": [(1, text)]}], "questions": []}
-        outcome = box.run(job, Limits(seconds=20, total=30))
+        job = {"setup": [], "variants": [{"cells": [(1, text)]}]}
+        outcome = box.run(job, limits=Limits(seconds=20, total=30))
     return outcome, dict(line.split(" ", 1) for line in outcome.printed.splitlines() if " " in line)
 
 
@@ -126,21 +126,21 @@ def test_the_code_is_nobody_and_cannot_become_somebody():
     assert outcome.trouble is None, outcome.printed
     assert "0" not in said["uid"].split()
     assert said["unshare"] == "-1"
-    assert said["write"] == "False False True"
+    assert said["write"] == "False False False"
     assert said["pids"] == "True False"
 
 
 @needs_sandbox
 def test_the_same_in_a_user_namespace(monkeypatch):
     """What happens when the grader is not root."""
-    monkeypatch.setattr(sandbox.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(view.os, "geteuid", lambda: 1000)
     outcome, said = probe(PROBE)
     if outcome.trouble and "namespace" in outcome.printed.lower():
         pytest.skip(f"user namespaces are off: {outcome.printed.strip()[-100:]}")
     assert outcome.trouble is None, outcome.printed
     assert said["uid"] == "1000 1000 1000"
     assert said["unshare"] == "-1"
-    assert said["write"].endswith("True")
+    assert "True" not in said["write"]
     assert said["pids"] == "True False"
 
 
@@ -165,14 +165,65 @@ print("files", sorted(os.listdir(os.path.dirname(kernelbook.__file__))))
 
 
 def test_there_is_a_reason_where_there_is_no_sandbox(monkeypatch):
-    monkeypatch.setattr(sandbox.shutil, "which", lambda name: None)
+    monkeypatch.setattr(box.shutil, "which", lambda name: None)
     assert "not installed" in why_not.__wrapped__()
-    monkeypatch.setattr(sandbox.sys, "platform", "darwin")
+    monkeypatch.setattr(box.sys, "platform", "darwin")
     assert "darwin" in why_not.__wrapped__()
 
 
 @needs_sandbox
 def test_folders_below_visible_ones_can_be_hidden():
-    folder = "/usr/share" if os.path.isdir("/usr/share") else "/usr/lib"
+    folder = next(p for p in ("/usr/lib/ssl", "/usr/lib/apt", "/usr/lib/dpkg") if os.path.isdir(p))
     _, said = probe(f"import os\nprint('holds', os.listdir({folder!r}))", hidden=(folder,))
     assert said["holds"] == "[]"
+
+
+def test_of_a_conda_installation_only_the_interpreter_and_its_libraries_are_seen(
+    monkeypatch, tmp_path
+):
+    for name in ("bin", "lib/python3.11", "pkgs/scikit-learn", "envs/mine", "conda-meta", "share"):
+        (tmp_path / "miniconda3" / name).mkdir(parents=True)
+    monkeypatch.setattr(view.sys, "base_prefix", str(tmp_path / "miniconda3"))
+    line = view.arguments(tmp_path, {}, (), None)
+    sources = [line[k + 1] for k, word in enumerate(line) if word == "--ro-bind"]
+    mine = {s.removeprefix(str(tmp_path)) for s in sources if s.startswith(str(tmp_path))}
+    assert mine == {"/miniconda3/lib", "/kernelbook"}
+    targets = [line[k + 2] for k, word in enumerate(line) if word == "--ro-bind"]
+    assert not [t for t in targets if str(tmp_path) in t]
+
+
+@needs_sandbox
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_an_ordinary_user_can_use_the_sandbox(tmp_path):
+    """The whole way, without a single right of root."""
+    text = f"""
+import os
+from kernelbook.course.sandbox import Sandbox, why_not
+assert os.geteuid() == 12345
+assert why_not() is None, why_not()
+with Sandbox(packages=()) as box:
+    cells = [(1, {PROBE!r})]
+    print(box.run({{"setup": [], "variants": [{{"cells": cells}}]}}).printed)
+"""
+    python = os.path.realpath(view.sys.executable)
+    run = lambda text: subprocess.run(  # noqa: E731
+        [python, "-c", text],
+        user=12345,
+        group=12345,
+        extra_groups=(),
+        env={"PYTHONPATH": ":".join(view.sys.path), "HOME": str(tmp_path), "PATH": os.defpath},
+        cwd="/",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    try:
+        if (reached := run("import kernelbook, numpy")).returncode:
+            pytest.skip(f"an ordinary user cannot read this Python: {reached.stderr[-100:]}")
+    except PermissionError:
+        pytest.skip(f"an ordinary user cannot start {python}")
+    done = run(text)
+    assert done.returncode == 0, done.stderr
+    assert "uid 1000 1000 1000" in done.stdout
+    assert "unshare -1" in done.stdout
+    assert "write False False False" in done.stdout

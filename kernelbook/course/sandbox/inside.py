@@ -1,12 +1,14 @@
 """What runs inside the sandbox: the student's cells, then their functions on given inputs.
 
-This file is started alone, with `python -I -S -B _inside.py JOB RESULTS OPTIONS`; it imports
-nothing of `kernelbook`.  JOB and RESULTS are descriptors, OPTIONS a JSON object with limits.  It
-gives up every privilege before it looks at the job.
+This file is started alone, with `python -I -S -B inside.py OPTIONS`; it imports nothing of
+`kernelbook`.  OPTIONS is a JSON object with limits and descriptors.  It gives up every privilege
+before it looks at the job.
 
 Everything here shares a process with code that may be hostile, so nothing here is trusted: a
 student can replace any function below, and gains nothing, because there is nothing to gain.  The
-process holds no reference values, and its results are only numbers that somebody else compares.
+process holds no reference values, its results are only numbers that somebody else compares, and
+the inputs arrive when the cells have run and what they wrote was set aside.  The limits that count
+are the kernel's and the grader's; those below only keep one question from spoiling the next.
 
 Each result is one line of JSON.  Each question is called in a fork of its own: one that crashes or
 never ends leaves the others alone, and the calls of one question cannot see those of another.
@@ -22,7 +24,8 @@ import sys
 import time
 import traceback
 
-MAX_ITEMS = 200_000  # numbers in one returned value
+MAX_ITEMS = 200_000  # numbers in one returned array
+MAX_LIST = 5_000  # items in one returned list
 
 
 def confine(options):
@@ -68,7 +71,7 @@ def encode(x, depth=0):
     if isinstance(x, float):
         return float(x)
     if isinstance(x, (list, tuple)):
-        if len(x) > MAX_ITEMS:
+        if len(x) > MAX_LIST:
             raise ValueError(f"a list of {len(x)} items was returned")
         return {"items": [encode(item, depth + 1) for item in x]}
     raise TypeError(f"a value of type {type(x).__name__} was returned; numbers are expected")
@@ -78,7 +81,9 @@ def explain(error):
     """One line: what went wrong, and where in the notebook."""
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     places = [f for f in traceback.extract_tb(error.__traceback__) if f.filename[:5] == "cell "]
-    return text[:500] + (f" ({places[-1].filename}, line {places[-1].lineno})" if places else "")
+    return " ".join(text[:300].split()) + (
+        f" ({places[-1].filename}, line {places[-1].lineno})" if places else ""
+    )
 
 
 class Reporter:
@@ -167,9 +172,10 @@ def wait(child, seconds):
         pause = min(2 * pause, 0.02)
 
 
-def isolated(work, seconds, where, report, variant, question=None):
+def isolated(work, seconds, report, variant, question=None):
     """Do some work in a fork; in this process only where the system allows no fork."""
     sys.stdout.flush()
+    limit = int(seconds + 1.5)
     try:
         child = os.fork()
     except OSError:
@@ -179,47 +185,69 @@ def isolated(work, seconds, where, report, variant, question=None):
         return
     if not child:
         try:
+            # The kernel's own limit: no clock that the code could replace.
+            hard = min(limit + 1, resource.getrlimit(resource.RLIMIT_CPU)[1])
+            resource.setrlimit(resource.RLIMIT_CPU, (min(limit, hard), hard))
             work()
             sys.stdout.flush()
         finally:
             os._exit(0)
     status = wait(child, seconds)
-    if status is None:
-        report(variant=variant, question=question, ended=f"{where} was stopped after {seconds:g} s")
+    over = status is not None and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU
+    if status is None or over:
+        report(variant=variant, question=question, ended="time")
     elif status:
-        signal_number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
-        how = f"signal {signal_number}" if signal_number else f"status {os.WEXITSTATUS(status)}"
-        report(variant=variant, question=question, ended=f"{where} ended the process ({how})")
+        by_signal = os.WIFSIGNALED(status)
+        number = os.WTERMSIG(status) if by_signal else os.WEXITSTATUS(status)
+        how = "signal" if by_signal else "status"
+        report(variant=variant, question=question, ended=how, number=number)
 
 
-def run(job, options, report, number):
-    variant = job["variants"][number]
-    seconds = options["seconds"]
-    names = run_cells(job["setup"], variant["cells"], report, number, seconds)
-    for question in job["questions"]:
+def call_all(names, questions, options, report, number):
+    for question in questions:
         name = question["name"]
         report(variant=number, stage=name)
         isolated(
-            lambda q=question: call(names, q, report, number), seconds, name, report, number, name
+            lambda q=question: call(names, q, report, number),
+            options["seconds"],
+            report,
+            number,
+            name,
         )
 
 
+def hidden_inputs(options, report):
+    """Say that the cells have run, and wait for the inputs."""
+    sys.stdout.flush()
+    report(ready=True)
+    os.read(options["go"], 1)
+    with os.fdopen(options["hidden"], encoding="utf-8") as stream:
+        return json.load(stream)
+
+
 def main():
-    options = json.loads(sys.argv[3])
+    options = json.loads(sys.argv[1])
     confine(options)
     sys.path[:0] = options["path"]
-    with os.fdopen(int(sys.argv[1]), encoding="utf-8") as stream:
+    with os.fdopen(options["job"], encoding="utf-8") as stream:
         job = json.load(stream)
-    report = Reporter(int(sys.argv[2]))
-    if len(job["variants"]) == 1:
-        run(job, options, report, 0)
+    report = Reporter(options["results"])
+    setup, variants, seconds = job["setup"], job["variants"], options["seconds"]
+    if len(variants) == 1:
+        names = run_cells(setup, variants[0]["cells"], report, 0, seconds)
+        questions = hidden_inputs(options, report)
+        call_all(names, questions, options, report, 0)
     else:  # only our own tests send several: trusted code, one start for all
-        exec("\n".join(job["setup"]), {})  # imports are paid once
-        for number in range(len(job["variants"])):
-            whole = options["seconds"] * (1 + len(job["questions"]))
-            isolated(
-                lambda n=number: run(job, options, report, n), whole, "the notebook", report, number
-            )
+        exec("\n".join(setup), {})  # imports are paid once
+        questions = hidden_inputs(options, report)
+
+        def whole(number):
+            names = run_cells(setup, variants[number]["cells"], report, number, seconds)
+            call_all(names, questions, options, report, number)
+
+        for number in range(len(variants)):
+            most = seconds * (1 + len(questions))
+            isolated(lambda n=number: whole(n), most, report, number)
     report(done=True)
 
 
