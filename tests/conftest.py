@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 
 import pytest
 from hypothesis import settings
@@ -46,6 +47,18 @@ def leaves_threads_as_they_were():
     before = threads()
     yield
     assert threads() == before
+
+
+@pytest.fixture(scope="module")
+def interruptible():
+    """Ctrl-C raises KeyboardInterrupt here, and in the processes that a test starts.
+
+    A shell without job control starts `make test &` with SIGINT ignored; so do cron and some CI
+    runners.  Python then installs no handler, and child processes inherit the ignored signal.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,7 @@ def test_the_modules_pass_their_own_tests():
 
 
 @pytest.fixture(scope="module")
-def address():
+def address(interruptible):
     """The address that `make live` prints."""
     if not (HTML / "_static" / "live.js").exists():
         pytest.skip("no built book: `make book` or `make strict` first")

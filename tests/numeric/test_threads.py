@@ -118,12 +118,14 @@ def loop():
     parallel_for(done.append, 6)
     assert sorted(done) == list(range(6))
 
+traced = ("numeric/threads.py", "contextlib.py")
+
 def interrupt(n):
     # Ctrl-C is heard where a function begins: here at the n-th of this file and of contextlib.
     seen = 0
     def trace(frame, event, argument):
         nonlocal seen
-        if event == "call" and frame.f_code.co_filename.endswith(("_threads.py", "contextlib.py")):
+        if event == "call" and frame.f_code.co_filename.endswith(traced):
             seen += 1
             if seen == n:
                 sys.settrace(None)

@@ -115,7 +115,7 @@ def test_an_exception_lets_the_caller_go(cores, error, on_caller):
     assert seen_by(here)[1] < cores  # and the helper is as good as before
 
 
-def test_an_interrupt_from_the_keyboard_lets_the_caller_go(cores):
+def test_an_interrupt_from_the_keyboard_lets_the_caller_go(cores, interruptible):
     assert threading.current_thread() is threading.main_thread()
 
     def task(_):
