@@ -30,8 +30,6 @@ __all__ = ["SVMPath", "svm_path"]
 EPS = float(np.finfo(float).eps)
 POOR = 1e-5
 """A violation of the optimality conditions that is worth a warning."""
-DIGITS = 1e-8
-"""What leaves the box by less, in units of β, can be put back, as `certificate` does."""
 OPTIMAL = 1e-10
 """A λ that breaks no margin by more than this counts as optimal."""
 
@@ -46,8 +44,8 @@ class SVMPath:
         where it is unique.
     kkt : (K,) array
         For each piece the largest violation of an optimality condition on it: of the margin in
-        units of f; of the box in units of C, and if β leaves it in its first eight digits, by what
-        that means for f, times the largest |Φ_ij|; of Pᵀβ = 0 in units of β.  Rounding errors of
+        units of f; of the box in units of C, or times the largest |Φ_ij|, in units of f, if that is
+        more: `certificate` moves β into the box; of Pᵀβ = 0 in units of β.  Rounding errors of
         Φβ are part of it: they grow with β, and with C.  A violation of v allows a duality gap
         of v C Σw: see `certificate`.
     elbow_size : (K,) array
@@ -132,7 +130,6 @@ class SVMPath:
                 breach = self._breach(f, ~(free | at_C), at_C)
                 outside = np.maximum(-y * beta, y * beta - C[:, None] * w).max(axis=1)
                 size = np.abs(beta).max(axis=1)
-                outside[outside <= DIGITS * size] = 0.0
                 balance = np.abs(beta @ Q).max(axis=1, initial=0.0) / np.where(size > 0, size, 1.0)
                 worst = np.maximum(np.maximum(breach, balance), largest * outside)
                 part = out[begin : begin + 200]

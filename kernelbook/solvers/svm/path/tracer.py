@@ -42,6 +42,8 @@ STUCK = (1e-9, 1e-11, 1e-13)
 """A β that differs from a moving bound by less than one of these, in units of C w, may be there."""
 FAIR = 1e-10
 """A violation that is worth as much as none."""
+NARROW = 1e-14
+"""A piece narrower than this, relative to its end, is the rounding error of two events in one."""
 
 
 class Piece(NamedTuple):
@@ -193,7 +195,9 @@ class PathTracer:
             low = min(low, C)
             if first is None:
                 first = low
-            elif low < C:
+            elif C - low <= NARROW * C:
+                continue
+            else:
                 self.pieces.append(self.piece(qp, solution, low, C, in_theta=True))
             C = low
         self.pieces.reverse()
@@ -208,16 +212,20 @@ class PathTracer:
                 if again:
                     C = min(max(low, C_1) * (1.0 + 1e-9 * 4.0 ** (again - 1)), C_max)
                     qp = self.anew(qp, C, again)
+                last = entered = None
                 for event in qp.follow(C_max):
                     solution = self.exact(qp)
+                    if last is not None and entered is not None:
+                        low = self.entry(qp, solution, entered, last, low)
+                    entered = event[0] if event[1] == 0 else None
                     high = max(self.crossing(qp, solution, event, qp.t), low)
-                    if high == low:
+                    if high - low <= NARROW * high:
                         continue
                     piece = self.piece(qp, solution, low, high)
                     if piece.kkt > GOOD + self.rounding * high and again < ATTEMPTS:
                         raise PathError
                     self.pieces.append(piece)
-                    low, again = high, 0
+                    last, low, again = (qp.side.copy(), solution), high, 0
             except PathError as error:
                 again += 1
                 self.n_restarts += 1
@@ -276,6 +284,29 @@ class PathTracer:
         C = distance / closing
         good = max(1e-11, self.violation(qp.side, solution, near))
         return C if self.violation(qp.side, solution, C) <= good else near
+
+    def entry(self, qp, solution, sample, last, low):
+        """Where a sample enters the elbow: at `low`, or where its new β leaves the bound.
+
+        In exact arithmetic these are the same C.  But where the sample comes to the margin slowly,
+        as with a wide kernel, rounding errors of f move `low` by so much that β starts outside the
+        box.  The last piece is extended, or cut, to the C at which the two pieces fit better.
+        """
+        side, before = last
+        beta, bound = solution[0], self.u[sample] if side[sample] == np.sign(self.u[sample]) else 0
+        closing = beta.rate[sample] - bound
+        C = -beta.at[sample] / closing if closing else low
+        piece = self.pieces[-1]
+        if not piece.low < C or abs(C - low) > 1e-3 * low:
+            return low
+        fits = [
+            (self.violation(side, before, x), self.violation(qp.side, solution, x))
+            for x in (C, low)
+        ]
+        if max(fits[0]) >= max(fits[1]):
+            return low
+        self.pieces[-1] = piece._replace(high=C, kkt=max(piece.kkt, fits[0][0]))
+        return C
 
     def followed(self, qp, in_theta):
         """The perturbed solution, with the samples outside the elbow put to their true bounds."""
