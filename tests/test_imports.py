@@ -37,14 +37,11 @@ BACKWARDS = {
     "kernelbook.estimators._grls_stream -> kernelbook.distributed",
     "kernelbook.estimators.grls -> kernelbook.distributed",
     "kernelbook.estimators.grls -> kernelbook.distributed_scores",
-    "kernelbook.numeric.panels -> kernelbook.kernels.base",
 }
 PRIVATE = {
     "kernelbook.distributed_scores: kernelbook.distributed._aligned",
     "kernelbook.distributed_scores: kernelbook.distributed._reduced",
     "kernelbook.kernels.algebra: kernelbook.kernels.base._plain",
-    "kernelbook.numeric.panels: kernelbook.numeric.gram._slices",
-    "kernelbook.numeric.panels: kernelbook.numeric.gram._tiles",
     "kernelbook.solvers.grls.problem: kernelbook.solvers.grls.dense._relative_constraint",
 }
 CYCLES = {

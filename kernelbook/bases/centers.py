@@ -32,13 +32,11 @@ from scipy.linalg import lapack
 from sklearn.utils import check_random_state
 
 from kernelbook.numeric.blas import solve_rows
-from kernelbook.numeric.panels import Panels, silent
+from kernelbook.numeric.tiles import silent
 
 __all__ = ["RULES", "check_rule", "choose_centers", "leverage_scores"]
 
 RULES = ("uniform", "leverage", "kmeans")
-
-_EPS = np.finfo(float).eps
 
 
 def check_rule(rule, n):
@@ -123,6 +121,6 @@ def leverage_scores(kernel, X, pilot, reg, tick=silent):
         solve_rows(L, panel)
         scores[rows] = diagonal[rows] - np.einsum("ij,ij->i", panel, panel)
 
-    Panels(kernel, X, X[pilot], tick).each(work, lambda: ())
+    kernel.panels(X, X[pilot], tick).each(work, lambda: ())
     # Where K(x, x) is explained to rounding a score may come out negative; it is at least this:
     return np.maximum(scores, 1e-10 * np.maximum(diagonal, np.finfo(float).tiny))

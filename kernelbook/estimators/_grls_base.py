@@ -23,7 +23,6 @@ from kernelbook.estimators._grls_checks import (
     total,
 )
 from kernelbook.features import check_order
-from kernelbook.numeric.panels import SymmetricProduct
 from kernelbook.solvers.grls.dense import METHODS, System
 from kernelbook.solvers.grls.saddle_factor import SchurFactor
 
@@ -172,11 +171,7 @@ class GRLS(BlockwiseCenters, FreeFeatureEstimator):
         # compute K(X) otherwise than K(X, Z), which the certificate must show.
         if self._tilt is not None or not self.kernel_._proven:
             return self._kernel_part(sample.X, c)
-        with np.errstate(over="ignore", invalid="ignore"):
-            product = SymmetricProduct(self.kernel_, sample.X)(c)
-        if not np.isfinite(product).all():
-            self.kernel_._overflow()
-        return product
+        return self.kernel_.gram_matvec(sample.X, c)
 
     def _own_gram(self, sample):
         """The Gram matrix in memory that the solver may overwrite; see `_centering` for `_tilt`."""

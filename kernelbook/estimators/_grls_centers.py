@@ -20,7 +20,7 @@ from kernelbook.certificates import Certificate
 from kernelbook.estimators._grls_checks import check_number, doubts_about_rank, total
 from kernelbook.features import check_order, evaluate
 from kernelbook.kernels import as_kernel
-from kernelbook.numeric.panels import silent
+from kernelbook.numeric.tiles import silent
 from kernelbook.solvers.grls import cg
 from kernelbook.solvers.grls.nystrom import normal_equations
 from kernelbook.solvers.grls.nystrom import solve as nystrom

@@ -253,7 +253,7 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
     def _same_to_rounding(self, sample, size, solutions):
         """Whether Φβ of the Gram matrix, and that of `predict`, differ too little to matter.
 
-        Entries of the two are the same numbers, each rounded on its own way (`numeric.gram`
+        Entries of the two are the same numbers, each rounded on its own way (`numeric.distances`
         says how far).  With two classes we do not rely on it: `solve_large` has asked, and of a
         small sample asking costs little.
         """

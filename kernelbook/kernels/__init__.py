@@ -1,4 +1,4 @@
-"""Kernels: functions K(x, z) that measure how alike two points are.
+"""Kernels: functions K(x, z) that measure how similar two points are.
 
 **Positive definite.**  A symmetric K is positive definite if cᵀKc = Σ c_i c_j K(x_i, x_j) ≥ 0 for
 all points x_i and numbers c_i.  Then, and only then, there is a Hilbert space of functions in
@@ -7,9 +7,9 @@ cᵀKc = ‖Σ c_i K(x_i, ·)‖² is the squared norm of a function.  Learning 
 a function of small norm in that space.
 
 **Conditionally positive definite**, of order q: the same, but only for those c that annihilate
-the polynomials of degree less than q, Σ c_i p(x_i) = 0.  The space then has a *semi*norm which
-such polynomials do not feel.  This is the case the library is made for: features that go
-unpunished.  A learner that uses a kernel of order q must have those polynomials among its free
+the polynomials of degree less than q, Σ c_i p(x_i) = 0.  The space then has a *semi*norm that
+vanishes on such polynomials.  This is the case the library is made for: features that are not
+penalized.  A learner that uses a kernel of order q must have those polynomials among its free
 features.
 
     >>> from kernelbook.kernels import Gaussian, Linear, ThinPlate
@@ -35,7 +35,7 @@ features.
 
 `k(X, Z)` is the matrix of K(x_i, z_j), `k(X)` the Gram matrix, `k.diag(X)` its diagonal, and
 `k.matvec(X, Z, c)` the product k(X, Z) @ c without the matrix.  How the numbers are computed, and
-how exactly, stands in `kernelbook.numeric.gram`.
+how exactly, is explained in `kernelbook.numeric.distances` and `kernelbook.numeric.tiles`.
 
 References
 ----------

@@ -6,7 +6,7 @@ them.  The parameters follow scikit-learn's protocol (`get_params`, `set_params`
 that a grid search over an estimator reaches them as `kernel__width`.
 
 To write a kernel, derive from `Kernel`, name the parameters in `__init__`, and supply two
-methods: `_fill(X, Z)`, which returns a function that writes tiles (see `numeric.gram`), and
+methods: `_fill(X, Z)`, which returns a function that writes tiles (see `numeric.tiles`), and
 `_diag(X)`.  For a quick trial, `FunctionKernel` wraps any function of two arrays.
 """
 
@@ -17,13 +17,15 @@ from typing import ClassVar
 import numpy as np
 
 from kernelbook.kernels import checks
-from kernelbook.numeric.gram import (
+from kernelbook.numeric.panels import Panels
+from kernelbook.numeric.tiles import (
     all_finite,
     fill_block,
     fill_gram,
     fill_single,
     multiply,
     multiply_gram,
+    silent,
 )
 
 __all__ = ["Kernel"]
@@ -100,7 +102,7 @@ class Kernel:
 
         For callers who need parts of the Gram matrix: X is checked once.  `rows` and `cols` are
         slices with start and stop, `out` is C-contiguous; with the same slice twice, `out` is
-        exactly symmetric, its diagonal exactly that of `diag(X)`.
+        exactly symmetric, its diagonal exactly `diag(X[rows])`.
         """
         X, _, _ = self._rows(X, None)
         fill = self._checked_fill(X, X)
@@ -170,15 +172,45 @@ class Kernel:
             self._overflow()
         return product[:, 0] if np.ndim(c) == 1 else product
 
-    def gram_matvec(self, X, c):
-        """K(X, X) @ c, every pair of rows being computed once."""
+    def gram_matvec(self, X, c, tick=silent):
+        """K(X, X) @ c: each pair of rows is computed once.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+        c : array-like of shape (m,) or (m, k)
+        tick : callable, optional
+            tick(rows) as the product proceeds.
+
+        Returns
+        -------
+        ndarray of shape (m,) or (m, k)
+        """
         X, _, _ = self._rows(X, None)
         columns = checks.coefficients(c, X.shape[0])
         with np.errstate(over="ignore", invalid="ignore"):
-            product = self._gram_matvec(X, columns)
+            product = self._gram_matvec(X, columns, tick)
         if not np.isfinite(product).all():
             self._overflow()
         return product[:, 0] if np.ndim(c) == 1 else product
+
+    def panels(self, X, Z=None, tick=silent):
+        """K(X, Z) for passes that see some rows of it at a time, without the matrix.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+        Z : array-like of shape (n, d), or None for X
+        tick : callable, optional
+            tick(rows) as a pass proceeds.
+
+        Returns
+        -------
+        Panels
+        """
+        X, Z, _ = self._rows(X, Z)
+        fill = self._checked_fill(X, Z)
+        return Panels(fill, X.shape[0], Z.shape[0], parallel=self._thread_safe, tick=tick)
 
     def _matvec(self, X, Z, c):
         sums = self._sums(X, Z, c[:, 0]) if c.shape[1] == 1 else None
@@ -187,13 +219,17 @@ class Kernel:
         fill = self._checked_fill(X, Z)
         return multiply(fill, X.shape[0], c, parallel=self._thread_safe)
 
-    def _gram_matvec(self, X, c):
+    def _gram_matvec(self, X, c, tick):
         sums = self._sums(X, X, c[:, 0]) if c.shape[1] == 1 else None
         if sums is not None:
-            return sums[:, None]
-        if type(self)._matvec is not Kernel._matvec:  # x·z knows better than tiles
-            return self._matvec(X, X, c)
-        return multiply_gram(self._checked_fill(X, X), c, parallel=self._thread_safe)
+            product = sums[:, None]
+        elif type(self)._matvec is not Kernel._matvec:  # a faster way than tiles, as for x·z
+            product = self._matvec(X, X, c)
+        else:
+            fill = self._checked_fill(X, X)
+            return multiply_gram(fill, c, parallel=self._thread_safe, tick=tick)
+        tick(X.shape[0])
+        return product
 
     def _sums(self, X, Z, c):
         """K(X, Z) @ c for one vector by a way of the kernel's own, or None; Z may be X itself."""

@@ -1,6 +1,6 @@
 """Σ_j c_j exp(−‖x_i − z_j‖²/width²) in few dimensions, without a tile in between.
 
-`numeric.gram.multiply` goes three times over a tile: distances, exponentials, product.  With
+`numeric.tiles.multiply` goes three times over a tile: distances, exponentials, product.  With
 ten columns each of these is so quick that half the time goes into fetching the tile and putting it
 back.  Here a row meets 128 points at a time, and what they have to do with each other stays in the
 first-level cache until it has been added up.

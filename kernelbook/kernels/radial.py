@@ -33,7 +33,7 @@ from scipy import special
 
 from kernelbook.kernels import checks, gaussian_sums, profiles
 from kernelbook.kernels.base import Kernel
-from kernelbook.numeric.gram import DIRECT, distances
+from kernelbook.numeric.distances import DIRECT, distances
 
 __all__ = ["Gaussian", "Laplacian", "Matern", "Multiquadric", "Polyharmonic", "ThinPlate"]
 

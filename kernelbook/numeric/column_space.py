@@ -20,7 +20,7 @@ from scipy import linalg
 from scipy.linalg import lapack
 
 from kernelbook.numeric.blas import add_gram, one_thread, solve_rows
-from kernelbook.numeric.threads import n_threads, parallel_for
+from kernelbook.numeric.threads import parallel_for, parallel_sum
 
 __all__ = ["ColumnSpace", "column_space"]
 
@@ -124,7 +124,8 @@ def _tall(A, rtol):
         if not values[-1] > max(room, rtol, 1 / _WELL) * values[0]:
             return None
         again, _ = lapack.dpotrf(_gram(A, L), lower=1, clean=1)
-        _each(A, lambda t, rows: solve_rows(again, rows))
+        pieces = _pieces(A)
+        parallel_for(lambda i: solve_rows(again, pieces[i]), len(pieces))
         return A, _inverse(L) @ _inverse(again), values
 
 
@@ -135,23 +136,14 @@ def _inverse(L):
 
 def _gram(A, L=None):
     """AᵀA, its lower triangle; if L is given, the rows a of A become L⁻¹a before."""
-    totals = [np.zeros((A.shape[1],) * 2, order="F") for _ in range(n_threads())]
 
-    def work(t, rows):
+    def add(total, rows):
         if L is not None:
             solve_rows(L, rows)
-        add_gram(rows, totals[t])
+        add_gram(rows, total)
 
-    _each(A, work)
-    return sum(totals[1:], totals[0])
+    return parallel_sum(add, _pieces(A), lambda: np.zeros((A.shape[1],) * 2, order="F"))
 
 
-def _each(A, work):
-    """work(t, rows) for pieces of A, thread t after thread t."""
-    pieces, count = [A[i : i + _ROWS] for i in range(0, len(A), _ROWS)], n_threads()
-
-    def strip(t):
-        for rows in pieces[t::count]:
-            work(t, rows)
-
-    parallel_for(strip, count)
+def _pieces(A):
+    return [A[i : i + _ROWS] for i in range(0, len(A), _ROWS)]

@@ -20,14 +20,15 @@ import ctypes
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ContextDecorator, contextmanager, nullcontext, suppress
 from functools import cache
 from queue import SimpleQueue
+from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["n_threads", "parallel_for", "serial_blas"]
+__all__ = ["n_threads", "parallel_for", "parallel_sum", "serial_blas"]
 
 
 # -------------------------------------------------------------------------------------- BLAS
@@ -290,3 +291,49 @@ def parallel_for(task: Callable[[int], None], count: int | Iterable[int]) -> Non
     for helper in busy:
         if helper.error is not None:
             raise helper.error
+
+
+def parallel_sum(
+    add: Callable[[Any, Any], None],
+    items: Sequence[Any],
+    start: Callable[[], Any],
+    *,
+    parallel: bool = True,
+    per_round: int | None = None,
+    tick: Callable[[Sequence[Any]], None] = lambda items: None,
+) -> Any:
+    """What `add(total, item)` adds up over all items, each thread to a total of its own.
+
+    Which thread takes which items is settled beforehand, and the totals are added in a fixed
+    order: the sum depends on the number of threads in its last digits only, and is the same in
+    every run.
+
+    Parameters
+    ----------
+    add : callable
+        Adds an item to a total, in place.
+    items : sequence
+    start : callable
+        Makes a total of zero: an array, or a tuple of arrays.
+    parallel : bool
+        False keeps the work on this thread.
+    per_round : int, optional
+        How many items to work on (about) before `tick` is called.
+    tick : callable, optional
+        tick(items) after each round, with the items of that round.
+    """
+    totals = [start() for _ in range(n_threads() if parallel else 1)]
+    count = len(totals)
+    step = count * max(1, (len(items) if per_round is None else per_round) // count)
+    for first in range(0, len(items), step):
+        now = items[first : first + step]
+
+        def strip(t, now=now):
+            for item in now[t::count]:
+                add(totals[t], item)
+
+        parallel_for(strip, count)
+        tick(now)
+    if isinstance(totals[0], tuple):
+        return tuple(sum(parts[1:], parts[0]) for parts in zip(*totals, strict=True))
+    return sum(totals[1:], totals[0])

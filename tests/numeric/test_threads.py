@@ -4,10 +4,11 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from kernelbook.numeric import threads
-from kernelbook.numeric.threads import n_threads, parallel_for
+from kernelbook.numeric.threads import n_threads, parallel_for, parallel_sum
 
 THREADS = """
 import os, sys, threading
@@ -208,3 +209,43 @@ def test_parallel_for_raises_what_a_task_raised():
 def test_joblib_workers_stay_serial(monkeypatch):
     monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
     assert n_threads() == 1
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 7, 100])
+@pytest.mark.parametrize("per_round", [None, 1, 3, 1000])
+def test_a_parallel_sum_is_the_sum_and_says_how_far_it_has_come(count, per_round):
+    seen = []
+
+    def add(total, item):
+        total[0][...] += item
+        total[1][...] += item**2
+
+    ones, squares = parallel_sum(
+        add,
+        range(count),
+        lambda: (np.zeros(1), np.zeros(2)),
+        per_round=per_round,
+        tick=seen.extend,
+    )
+    assert ones[0] == sum(range(count))
+    assert np.all(squares == sum(i**2 for i in range(count)))
+    assert seen == list(range(count))
+
+
+def test_a_parallel_sum_is_the_same_each_time():
+    numbers = np.random.default_rng(0).normal(size=1000) * 10.0 ** np.arange(1000) ** 0.3
+
+    def total():
+        def add(total, i):
+            total += numbers[i]
+
+        return parallel_sum(add, range(1000), lambda: np.zeros(1), per_round=10)[0]
+
+    assert len({total() for _ in range(20)}) == 1
+    alone = parallel_sum(
+        lambda total, i: np.add(total, numbers[i], out=total),
+        range(1000),
+        lambda: np.zeros(1),
+        parallel=False,
+    )
+    assert alone[0] == np.add.accumulate(numbers)[-1]

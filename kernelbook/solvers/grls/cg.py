@@ -32,7 +32,7 @@ import numpy as np
 from scipy import linalg
 
 from kernelbook.numeric.conjugate_gradients import conjugate_gradients, norms
-from kernelbook.numeric.panels import SymmetricProduct, silent
+from kernelbook.numeric.tiles import silent
 from kernelbook.solvers.grls.nystrom.normal_equations import factored
 from kernelbook.solvers.grls.problem import IterativeSolution, ScaledData
 from kernelbook.solvers.grls.saddle_factor import project
@@ -70,7 +70,9 @@ def solve(kernel, X, P, Y, reg, weights=None, basis=None, tol=1e-8, max_iter=100
     if not 0 < rho < np.inf:
         raise ValueError(f"reg={reg!r} times the {m} samples must be a finite number > 0.")
     Q, root = data.Q, data.root
-    product = SymmetricProduct(kernel, X, tick)
+
+    def product(V):
+        return kernel.gram_matvec(X, V, tick)
 
     def apply(V):
         return project(Q, root * product(root * project(Q, V))) + rho * V

@@ -5,7 +5,6 @@ import pytest
 
 from kernelbook import Gaussian, Laplacian, Linear
 from kernelbook.numeric.blas import one_thread
-from kernelbook.numeric.panels import Panels
 from kernelbook.solvers.grls.nystrom import solve as nystrom
 from kernelbook.solvers.grls.nystrom import sums
 from kernelbook.solvers.grls.nystrom.basis import CenterBasis
@@ -40,7 +39,7 @@ def test_sums_are_those_of_all_rows(weighted):
     X, Y, P, w, _ = sample(m=1500)
     basis = CenterBasis(Laplacian(0.8), X[:30])
     root = np.sqrt(w)[:, None] if weighted else None
-    gram, products = sums.sums(Panels(basis.kernel, X, basis.points), root, [P, Y])
+    gram, products = sums.sums(basis.kernel.panels(X, basis.points), root, [P, Y])
     K = basis.kernel(X, basis.points) * (root if weighted else 1.0)
     np.testing.assert_allclose(gram, K.T @ K, rtol=1e-12)
     for ours, V in zip(products, (P, Y), strict=True):

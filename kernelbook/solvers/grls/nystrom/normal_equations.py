@@ -26,7 +26,7 @@ from scipy import linalg
 from kernelbook.certificates import Certificate
 from kernelbook.numeric.blas import add_gram
 from kernelbook.numeric.conjugate_gradients import norms
-from kernelbook.numeric.panels import Panels, silent
+from kernelbook.numeric.tiles import silent
 from kernelbook.solvers.grls.dense import power_of_two
 
 __all__ = ["Statistics", "accumulate", "combine", "factored", "solve", "statistics"]
@@ -72,7 +72,7 @@ def accumulate(basis, X, columns, root, tick=silent):
             add_gram(Z, total[0])
             total[1][...] += Z.T @ columns[rows]
 
-    gram, products = Panels(basis.kernel, X, basis.points, tick).each(
+    gram, products = basis.kernel.panels(X, basis.points, tick).each(
         work, lambda: (np.zeros((r, r), order="F"), np.zeros((r, width)))
     )
     return np.tril(gram) + np.tril(gram, -1).T, products

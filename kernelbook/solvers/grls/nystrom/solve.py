@@ -69,7 +69,7 @@ from scipy import linalg, sparse
 
 from kernelbook.numeric.blas import one_thread
 from kernelbook.numeric.conjugate_gradients import conjugate_gradients, norms
-from kernelbook.numeric.panels import Panels, SymmetricProduct, silent
+from kernelbook.numeric.tiles import silent
 from kernelbook.solvers.grls.nystrom.basis import CenterBasis
 from kernelbook.solvers.grls.nystrom.normal_equations import accumulate, factored
 from kernelbook.solvers.grls.nystrom.sums import Rounding, sums
@@ -154,7 +154,7 @@ class _Nystrom:
             direct = basis.dropped or direct_pays(basis.rank, self.X.shape[1], k)
             sketch = m if direct else 4 * basis.n
         self.direct, self.light, self.trace, self.change = sketch >= m, False, 0.0, 0.0
-        self.panels = Panels(basis.kernel, self.X, basis.points, tick)
+        self.panels = basis.kernel.panels(self.X, basis.points, tick)
         if basis.rank == 0 or data.explained.all():
             lam, e = data.given(np.zeros_like(data.target))
             # u = 0 is the optimum where there is no u; elsewhere the gap is at most the loss.
@@ -393,7 +393,7 @@ class _Nystrom:
             return None, None
         data, basis = self.data, self.basis
         Se = data.root * e
-        product = SymmetricProduct(basis.kernel, self.X, tick)(Se) / basis.unit
+        product = basis.kernel.gram_matvec(self.X, Se, tick) / basis.unit
         ZSe = basis.adjoint(self.panels.adjoint(Se))
         square = np.einsum("ij,ij->j", Se, product)
         # The sums cancel to a part of their terms; what that leaves of them, as of random errors:

@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from kernelbook.kernels import Gaussian, Laplacian
-from kernelbook.numeric import gram
+from kernelbook.numeric import distances as module
 from tests.naive import kernels as naive
 
 LIMIT = 2**24
@@ -45,18 +45,18 @@ def road(monkeypatch):
     taken = []
 
     def spied(name):
-        way = getattr(gram, name)
+        way = getattr(module, name)
         return lambda X, Z: (taken.append(name), way(X, Z))[1]
 
     for name in ("_by_differences", "_of_whole_numbers", "_by_product"):
-        monkeypatch.setattr(gram, name, spied(name))
+        monkeypatch.setattr(module, name, spied(name))
     return taken
 
 
 def squares(X, Z):
     out = np.full((len(X), len(Z)), np.nan)
     with np.errstate(all="ignore"):
-        gram.distances(X, Z, squared=True)(slice(0, len(X)), slice(0, len(Z)), out)
+        module.distances(X, Z, squared=True)(slice(0, len(X)), slice(0, len(Z)), out)
     return out
 
 
@@ -68,9 +68,11 @@ def squares(X, Z):
 def test_the_limit_is_meant_exactly(square):
     A = rows_of_square(5, square, 3)
     assert (A[1] ** 2).sum() == square
-    assert gram.are_whole(A, gram.WHOLE) == naive.are_whole(A, LIMIT) == (square <= LIMIT)
-    assert gram.are_whole(-A, gram.WHOLE) == (square <= LIMIT)
-    assert gram.are_whole(A[:1], gram.WHOLE)
+    assert (
+        module.are_whole(A, module.EXACT_SQUARE) == naive.are_whole(A, LIMIT) == (square <= LIMIT)
+    )
+    assert module.are_whole(-A, module.EXACT_SQUARE) == (square <= LIMIT)
+    assert module.are_whole(A[:1], module.EXACT_SQUARE)
 
 
 @pytest.mark.interpreted
@@ -88,13 +90,13 @@ def test_one_number_decides_wherever_it_stands(value, whole, place):
     A = np.zeros((7, D))
     A[place] = value
     with np.errstate(over="ignore"):  # interpreted, NumPy would warn of 1e200²
-        assert gram.are_whole(A, gram.WHOLE) == whole
+        assert module.are_whole(A, module.EXACT_SQUARE) == whole
     assert naive.are_whole(A, LIMIT) == whole
 
 
 @pytest.mark.interpreted
 def test_nothing_is_whole():
-    assert gram.are_whole(np.empty((0, D)), gram.WHOLE)
+    assert module.are_whole(np.empty((0, D)), module.EXACT_SQUARE)
     assert naive.are_whole(np.empty((0, D)), LIMIT)
 
 
@@ -106,7 +108,7 @@ def test_squares_from_products(shape):
     a2, b2 = (rng.integers(0, LIMIT, size=n, endpoint=True).astype(float) for n in shape)
     product[0, 0], a2[0], b2[0] = -LIMIT, LIMIT, LIMIT  # opposite points, the farthest
     out = np.full(shape, np.nan)
-    gram.whole_to_squares(product.astype(np.float32), a2, b2, out)
+    module.whole_to_squares(product.astype(np.float32), a2, b2, out)
     assert out.tolist() == naive.whole_to_squares(product, a2, b2)
     assert out[0, 0] == 4 * LIMIT
 
@@ -145,7 +147,7 @@ def test_just_above_the_limit_single_precision_would_be_wrong(road):
     X = np.zeros((2, D))
     X[:, 0] = 4097.0  # 4097² is odd and beyond 2²⁴: single precision has no such number
     out = np.empty((2, 2))
-    gram._of_whole_numbers(X, X)(slice(0, 2), slice(0, 2), out)
+    module._of_whole_numbers(X, X)(slice(0, 2), slice(0, 2), out)
     assert np.all(out != 0.0)
     road.clear()
     assert np.all(squares(X, X) == 0.0)
