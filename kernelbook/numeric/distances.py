@@ -28,6 +28,7 @@ References
 import numpy as np
 
 from kernelbook.numeric.jit import jit
+from kernelbook.numeric.tiles import Fill
 
 __all__ = ["DIRECT", "distances"]
 
@@ -43,7 +44,7 @@ SMALLEST_SQUARE = 2.0**-900
 LARGEST_SQUARE = 2.0**1000
 
 
-def distances(X, Z, *, squared=False):
+def distances(X: np.ndarray, Z: np.ndarray, *, squared: bool = False) -> Fill:
     """The fill of the Euclidean distances between the rows of X and of Z (or their squares).
 
     X and Z are C-contiguous, writeable float64 arrays with d ≥ 1 columns and no number beyond
@@ -165,9 +166,8 @@ def product_to_squares(A, B, a2, b2, out):
             doubtful += 0.0 if value > CANCELLATION_RATIO * scale else 1.0
         if doubtful > 0.0:
             for j in range(row.shape[0]):
-                if not row[j] > CANCELLATION_RATIO * (
-                    a2[i] + b2[j]
-                ):  # true of NaN and inf − inf as well
+                # Not `<=`: NaN, from inf − inf, is to be computed again, too.
+                if not row[j] > CANCELLATION_RATIO * (a2[i] + b2[j]):
                     row[j] = squared_distance(A[i], B[j])
 
 
