@@ -19,6 +19,6 @@ seen.  Scores go into nbgrader's gradebook (`gradebook`), whose formgrader serve
 what people look at is made by `showing`, which lets nothing through that a browser would obey.
 """
 
-from kernelbook.course.assignment import Assignment, Question
+from kernelbook.course.assignment import LIMIT, Assignment, Question, Slip
 
-__all__ = ["Assignment", "Question"]
+__all__ = ["LIMIT", "Assignment", "Question", "Slip"]

@@ -17,7 +17,9 @@ import numpy as np
 
 from kernelbook.course.values import Refused, compare
 
-__all__ = ["Assignment", "Case", "Question", "find_assignments", "load"]
+__all__ = ["LIMIT", "Assignment", "Case", "Question", "Slip", "find_assignments", "load"]
+
+LIMIT = "limit"  # third entry of a case: a limit case, which costs a quarter of the points
 
 
 @dataclass(frozen=True)
@@ -27,16 +29,27 @@ class Case:
     about: str
     arguments: tuple
     answer: object
+    limit: bool = False
+
+
+@dataclass(frozen=True)
+class Slip:
+    """A mistake that the master foresaw, as a function, and what to tell who makes it."""
+
+    function: Callable
+    hint: str
 
 
 @dataclass(frozen=True)
 class Question:
     """A function that students write, and how it is judged.
 
-    cases(rng) yields (what it is about, arguments).
+    cases(rng) yields (what it is about, arguments), with LIMIT as a third entry for limit cases.
     reference(*arguments) is the right answer, compared within rtol of its largest entry and atol.
     judge(arguments, answer, value), if given, replaces that comparison: None if the value is right,
     else a sentence; it must survive any plain value.
+    slips: wrong answers that get a hint.
+    without: packages of the assignment that are absent while this question is graded.
     """
 
     name: str
@@ -46,6 +59,8 @@ class Question:
     rtol: float = 1e-7
     atol: float = 1e-9
     judge: Callable | None = None
+    slips: tuple[Slip, ...] = ()
+    without: tuple[str, ...] = ()
 
     def complaint(self, case: Case, value) -> str | None:
         """None if the value is right, else why not."""

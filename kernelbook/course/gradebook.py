@@ -7,6 +7,8 @@ A course is a folder laid out as nbgrader expects it:
     autograded/STUDENT/NAME/result.json    what the machine found
     autograded/STUDENT/NAME/handed-in.json the cells it was found in
     feedback/STUDENT/NAME/NAME.html        what the student gets
+    grades/, return/, reports/             tables, pages to hand back, pages for the lecturer
+    course.toml, roster.csv                due dates and the class, written by the lecturer
     source/NAME, submitted/STUDENT/NAME    empty: by them formgrader finds what there is to show
     grading-secret                         from which hidden inputs are drawn; never hand it out
 
@@ -23,17 +25,23 @@ from pathlib import Path
 
 from kernelbook.course.assignment import Assignment, source
 from kernelbook.course.grading import Result
+from kernelbook.course.intake import Submission
+from kernelbook.course.intake.roster import Roster
+from kernelbook.course.settings import Settings
 from kernelbook.course.showing.notebook import shown_notebook
-from kernelbook.course.submission import Submission
 
-__all__ = ["Course", "write_atomically"]
+__all__ = ["Course", "write_atomically", "write_bytes_atomically"]
 
 
 def write_atomically(path: Path, text: str):
     """The old file or the new one, never half of one."""
+    write_bytes_atomically(path, text.encode("utf-8", "replace"))
+
+
+def write_bytes_atomically(path: Path, data: bytes):
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text, encoding="utf-8", errors="replace")
+    temporary.write_bytes(data)
     os.replace(temporary, path)
 
 
@@ -61,10 +69,13 @@ def schema_version_known():
 
 
 class Course:
-    """A course's folder and gradebook; use it as a context."""
+    """A course's folder and gradebook; use it as a context.
 
-    def __init__(self, root):
-        self.root = Path(root).resolve()
+    keep: whether anything is written; without it, and without a gradebook, one in memory serves.
+    """
+
+    def __init__(self, root, keep=True):
+        self.root, self.keep = Path(root).resolve(), keep
 
     def __enter__(self):
         try:
@@ -73,8 +84,14 @@ class Course:
             raise RuntimeError(
                 "the gradebook needs nbgrader; install it with pip install 'kernelbook[course]'"
             ) from None
-        self.root.mkdir(parents=True, exist_ok=True)
+        self.roster = Roster.read(self.root / "roster.csv")
+        self.settings = Settings.read(self.root / "course.toml")
         path = self.root / "gradebook.db"
+        if not self.keep and not path.exists():
+            with schema_version_known():
+                self.gradebook = Gradebook("sqlite://", "kernelbook")
+            return self
+        self.root.mkdir(parents=True, exist_ok=True)
         if not path.exists():  # made aside, so that an interruption leaves no half of one
             half = self.root / f".gradebook.{os.getpid()}"
             with schema_version_known():
@@ -95,6 +112,14 @@ class Course:
             with os.fdopen(descriptor, "w") as stream:
                 stream.write(secrets.token_hex(32))
         return path.read_text().strip()
+
+    def stored(self, name, student) -> Result | None:
+        """What the machine found in a student's last graded version."""
+        path = self.place("autograded", student, name) / "result.json"
+        try:
+            return Result.from_json(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
 
     def place(self, kind, folder, name) -> Path:
         return self.root / kind / folder / name
@@ -119,13 +144,11 @@ class Course:
 
     def previous(self, submission: Submission, assignment: Assignment) -> Result | None:
         """What was found for exactly this file and these checks, if anything was."""
-        path = self.place("autograded", submission.folder, assignment.name) / "result.json"
-        try:
-            result = Result.from_json(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, KeyError, TypeError):
+        result = self.stored(assignment.name, submission.identity)
+        if result is None:
             return None
         same = (result.digest, result.fingerprint) == (submission.digest, assignment.fingerprint)
-        graded = self._recorded(assignment.name, submission.folder)
+        graded = self._recorded(assignment.name, submission.identity)
         return result if same and graded and submission.trouble is None else None
 
     def _recorded(self, name, folder):
@@ -138,21 +161,25 @@ class Course:
 
     def record(self, assignment: Assignment, submission: Submission, result: Result, stubs: dict):
         """Keep a result: scores, then the notebook for formgrader, then the record itself."""
-        book, name, student = self.gradebook, assignment.name, result.folder
+        book, name, student = self.gradebook, assignment.name, result.identity
         changed = self._changed_answers(assignment, submission)
         book.update_or_create_student(student, last_name=shown_name(result.student))
         with book.db.no_autoflush:
             self._complete(book.update_or_create_submission(name, student))
         for question, verdict in result.verdicts.items():
             grade = book.find_grade(f"{question}-check", name, name, student)
-            grade.auto_score, grade.needs_manual_grade = verdict.points, False
+            if result.readable:
+                grade.auto_score, grade.needs_manual_grade = verdict.points, False
+            else:  # never a silent zero: somebody has to look
+                grade.auto_score, grade.needs_manual_grade = None, grade.manual_score is None
             comment = book.find_comment(question, name, name, student)
-            comment.auto_comment = verdict.reason or None
+            comment.auto_comment = " ".join(filter(None, (verdict.reason, verdict.hint))) or None
         answers = {c["grade_id"]: c["source"] for c in submission.cells}
         for identity, _ in assignment.cells("manual"):
             grade = book.find_grade(identity, name, name, student)
             answer = answers.get(identity, "").strip()
-            if answer in ("", stubs[identity].strip()):
+            lost = not answer and result.by_hand
+            if answer in ("", stubs[identity].strip()) and not lost:
                 grade.auto_score, grade.needs_manual_grade = 0.0, False
             elif grade.manual_score is None or identity in changed:
                 grade.auto_score, grade.needs_manual_grade = None, True
@@ -166,6 +193,20 @@ class Course:
         write_atomically(folder / "result.json", result.to_json())
         for place in (self.root / "source" / name, self.place("submitted", student, name)):
             place.mkdir(parents=True, exist_ok=True)
+
+    def graded_points(self, name) -> dict[str, dict]:
+        """By student: points, maxima, what is left to grade by hand, comments."""
+        found = {}
+        for submission in self.gradebook.assignment_submissions(name):
+            (notebook,) = submission.notebooks
+            found[submission.student.id] = {
+                "shown": submission.student.last_name or submission.student.id,
+                "points": {g.name: float(g.score) for g in notebook.grades},
+                "out_of": {g.name: float(g.max_score) for g in notebook.grades},
+                "to_grade": sorted(g.name for g in notebook.grades if g.needs_manual_grade),
+                "comments": {c.name: c.manual_comment or "" for c in notebook.comments},
+            }
+        return found
 
     def _complete(self, submission):
         """Places for the points of questions that were added since this was graded first."""
@@ -193,33 +234,10 @@ class Course:
     def _changed_answers(self, assignment, submission):
         """Answers that differ from those of the last grading."""
         before = {
-            c["grade_id"]: c["source"] for c in self.handed_in(assignment.name, submission.folder)
+            c["grade_id"]: c["source"] for c in self.handed_in(assignment.name, submission.identity)
         }
         return {
             c["grade_id"]
             for c in submission.cells
             if c["grade_id"] in before and c["source"] != before[c["grade_id"]]
         }
-
-    def scores(self, assignment: Assignment) -> list[dict]:
-        """One row a student: points by question, what was commented, what is left to grade."""
-        rows = []
-        for submission in self.gradebook.assignment_submissions(assignment.name):
-            (notebook,) = submission.notebooks
-            # Only questions that the master still has.
-            grades = {g.name: g for g in notebook.grades if g.name in assignment.points}
-            if set(grades) != set(assignment.points):
-                continue  # of an older master, and not graded since
-            rows.append(
-                {
-                    "student": submission.student.id,
-                    "shown": submission.student.last_name or submission.student.id,
-                    "score": float(sum(g.score for g in grades.values())),
-                    "max_score": float(sum(g.max_score for g in grades.values())),
-                    "points": {n: float(g.score) for n, g in grades.items()},
-                    "out_of": {n: float(g.max_score) for n, g in grades.items()},
-                    "to_grade": sorted(n for n, g in grades.items() if g.needs_manual_grade),
-                    "comments": {c.name: c.comment or "" for c in notebook.comments},
-                }
-            )
-        return sorted(rows, key=lambda row: row["student"])

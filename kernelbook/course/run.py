@@ -1,102 +1,111 @@
-"""Whole folders: grade what is new, keep what is done, write what people read."""
+"""Grade submissions: what is new, whoever it belongs to, and then all that is written."""
 
 from tqdm import tqdm
 
-from kernelbook.course import report
-from kernelbook.course.assignment import Assignment, find_assignments, load, source
+from kernelbook.course.assignment import Assignment, find_assignments, source
 from kernelbook.course.assignment import names as all_names
-from kernelbook.course.gradebook import Course, write_atomically
-from kernelbook.course.grading import Grader, Result
+from kernelbook.course.gradebook import Course
+from kernelbook.course.grading import Grader
+from kernelbook.course.intake import Submission, read
+from kernelbook.course.intake.finding import find
 from kernelbook.course.release import student_version
-from kernelbook.course.showing.page import page
-from kernelbook.course.submission import find, read
+from kernelbook.course.reports import tables
+from kernelbook.course.reports.standing import standings
+from kernelbook.course.reports.writing import write_reports
 
-__all__ = ["grade_folder", "write_reports"]
+__all__ = ["collect", "grade_folder", "plan"]
 
 
-def grade_folder(course: Course, assignment: Assignment, folder, *, jobs, again, unsafe) -> str:
-    """Grade a folder of submissions; returns the table to print."""
-    files = find(folder, assignment.name)
-    if not files:
+def collect(course: Course, assignment: Assignment, source_) -> list[Submission]:
+    """What was handed in, with its owner as the roster knows them.
+
+    Two entries of one student are a conflict of that student alone.
+    """
+    known = all_names(find_assignments(assignment.folder.parent))
+    others = [name for name in known if name != assignment.name]
+    handed_in = find(source_, assignment.name, others)
+    if not handed_in:
         raise LookupError(
-            f"there are no submissions in {folder}; expected STUDENT/{assignment.name}.ipynb"
+            f"there are no submissions in {source_}; expected STUDENT/{assignment.name}.ipynb, or "
+            "what Moodle or Canvas export"
         )
+    found: dict[str, Submission] = {}
+    for one in handed_in:
+        listed = course.roster.find(one.owner)
+        who = (listed.name or listed.id, listed.identity) if listed else (None, None)
+        made = read(one, assignment, *who)
+        if course.roster and listed is None:
+            made.remarks.append(
+                f"nobody in the roster is called {one.owner.name!r}; graded under that name"
+            )
+        first = found.setdefault(made.identity, made)
+        if first is not made and first.digest != made.digest:
+            first.cells, first.digest = [], ""
+            first.trouble = (
+                f"there are two submissions of {first.student}: {first.entry} and {made.entry}; "
+                "keep one of them and grade this student again"
+            )
+    return list(found.values())
+
+
+def plan(course: Course, assignment: Assignment, source_, only=()) -> str:
+    """What grading would do, and why; nothing is run or written."""
+    lines = []
+    width = 28
+    for s in _chosen(collect(course, assignment, source_), only):
+        done = course.previous(s, assignment)
+        what = "unreadable" if s.trouble else "unchanged" if done else "to be graded"
+        lines.append(f"{s.identity[: width - 1]:<{width}}{what:<14}{s.file or s.entry}")
+        listed = next((r for r in course.roster.students if r.identity == s.identity), None)
+        days = listed.days(assignment.name) if listed else 0.0
+        late = course.settings.late(assignment.name, s.time, days).words()
+        lines += [f"{'':{width}}- {text}" for text in filter(None, [s.trouble, late, *s.remarks])]
+    return "\n".join([*lines, "nothing was run or written"])
+
+
+def _chosen(submissions, only):
+    """The students that were asked for, by id or name; all of them without an answer."""
+    if not only:
+        return submissions
+    chosen = [s for s in submissions if {s.identity, s.student, s.entry} & set(only)]
+    known = {name for s in submissions for name in (s.identity, s.student, s.entry)}
+    if strange := set(only) - known:
+        listed = ", ".join(sorted(s.identity for s in submissions)[:10])
+        raise LookupError(f"nobody is called {', '.join(sorted(strange))}; there are {listed}, …")
+    return chosen
+
+
+def grade_folder(
+    course: Course, assignment: Assignment, source_, *, jobs, again, unsafe, only=()
+) -> str:
+    """Grade submissions; returns the table to print."""
+    submissions = {s.identity: s for s in _chosen(collect(course, assignment, source_), only)}
     course.register(assignment)
     stubs = {
         c.metadata.nbgrader.grade_id: source(c)
         for c in student_version(assignment).cells
         if "nbgrader" in c.metadata
     }
-    paths, waiting, done = {}, [], 0
-    for student, path in files:
-        submission = read(student, path)
-        if submission.folder in paths:
-            raise LookupError(
-                f"two submissions belong to {student!r}: {paths[submission.folder]} and {path}"
-            )
-        paths[submission.folder] = path
-        if not again and course.previous(submission, assignment):
-            done += 1
-        else:
-            waiting.append((student, path))
-    hidden = (course.root, folder)
+    waiting = [
+        s for s in submissions.values() if again or only or not course.previous(s, assignment)
+    ]
+    hidden = (course.root, source_) if source_.is_dir() else (course.root,)
     with (
         Grader(assignment, course.secret, unsafe=unsafe, hidden=hidden) as grader,
         tqdm(total=len(waiting), unit="submission", disable=None) as bar,
     ):
         for result in grader.grade_all(waiting, jobs):
-            submission = read(result.student, paths[result.folder])
-            course.record(assignment, submission, result, stubs)
+            course.record(assignment, submissions[result.identity], result, stubs)
             bar.update()
     write_reports(course, [assignment.name], assignment.folder.parent)
-    rows = course.scores(assignment)
-    reasons = [f"{s}: {r}" for s, r in troubles(course, assignment, paths)]
-    text = report.table([r for r in rows if r["student"] in paths])
-    note = f"{len(waiting)} graded, {done} unchanged; {course.root / 'gradebook.db'}"
-    return "\n".join([text, *reasons, note])
-
-
-def troubles(course, assignment, paths):
-    """Submissions that could not be run to their end, and why."""
-    for folder in paths:
-        result = stored(course, folder, assignment.name)
-        if result and result.trouble:
-            yield folder, result.trouble
-
-
-def stored(course: Course, folder, name) -> Result | None:
-    path = course.place("autograded", folder, name) / "result.json"
-    try:
-        return Result.from_json(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def write_reports(course: Course, names=(), assignments=None) -> str:
-    """CSV tables and feedback pages from the gradebook as it is now."""
-    graded = {a.name for a in course.gradebook.assignments}
-    if unknown := set(names) - graded:
-        raise LookupError(f"{', '.join(sorted(unknown))}: nothing was graded yet")
-    lines, tables = [], {}
-    known = set(all_names(find_assignments(assignments)))
-    if strange := set(names) - known:
-        raise LookupError(f"there is no assignment {', '.join(sorted(strange))}")
-    loaded = sorted((load(n, assignments) for n in graded & known), key=lambda a: a.number)
-    for assignment in loaded:
-        name = assignment.name
-        rows = tables[name] = course.scores(assignment)
-        if names and name not in names:
-            continue
-        for row in rows:
-            result = stored(course, row["student"], name)
-            if result is None:
-                continue
-            handed_in = course.handed_in(name, row["student"])
-            path = course.place("feedback", row["student"], name) / f"{name}.html"
-            write_atomically(path, page(assignment, row, result, handed_in))
-        write_atomically(
-            course.root / "grades" / f"{name}.csv", report.assignment_csv(assignment, rows)
-        )
-        lines += [f"{assignment.number}. {assignment.title}", report.table(rows), ""]
-    write_atomically(course.root / "grades" / "all.csv", report.course_csv(tables))
-    return "\n".join([*lines, f"tables: {course.root / 'grades'}"])
+    found = standings(course, assignment)
+    shown = [s for s in found if s.student in submissions or not s.handed_in]
+    lines = [tables.table(shown)]
+    for s in shown:
+        if s.result is not None:
+            said = filter(None, [s.result.trouble, s.late.words(), *s.result.remarks])
+            lines += [f"{s.student}: {text}" for text in said]
+    unchanged = len(submissions) - len(waiting)
+    where = course.root / "reports" / f"{assignment.name}.html"
+    lines.append(f"{len(waiting)} graded, {unchanged} unchanged; the class at a glance: {where}")
+    return "\n".join(lines)

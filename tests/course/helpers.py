@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from kernelbook.course.assignment import load, names, source
+from kernelbook.course.intake import Submission, code, read
+from kernelbook.course.intake.finding import find
 from kernelbook.course.sandbox import why_not
-from kernelbook.course.submission import Submission, code, read
 
 ROOT = Path(__file__).resolve().parents[2]
 ASSIGNMENTS = ROOT / "assignments"
@@ -51,8 +52,11 @@ def save(folder, student, made, name):
     return path
 
 
-def submission(tmp_path, made, name, student="ada") -> Submission:
-    return read(student, save(tmp_path, student, made, name))
+def submission(tmp_path, made, assignment, student="ada") -> Submission:
+    """One student's notebook, saved and read again."""
+    save(tmp_path, student, made, assignment.name)
+    (found,) = (h for h in find(tmp_path, assignment.name) if h.entry == student)
+    return read(found, assignment)
 
 
 def runnable(assignment, made):
@@ -65,7 +69,7 @@ def runnable(assignment, made):
         }
         for c in made["cells"]
     ]
-    return code(Submission("ada", Path(), cells=cells), assignment)
+    return code(Submission("ada", "ada", cells=cells), assignment)
 
 
 __all__ = [

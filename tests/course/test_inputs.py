@@ -8,6 +8,7 @@ import pytest
 from kernelbook.course.grading import Grader
 from kernelbook.course.grading.frames import CELL_ERRORS, ERROR, read_frames, short
 from kernelbook.course.grading.inputs import draw_all
+from kernelbook.course.reports.standing import Standing
 from kernelbook.course.sandbox import Outcome
 from kernelbook.course.showing.page import page
 
@@ -75,17 +76,10 @@ def test_the_order_of_calls_does_not_tell_the_answers(assignment):
     assert len(orders) == 2
 
 
-def row(result):
-    points = {f"{n}-check": v.points for n, v in result.verdicts.items()}
-    out_of = {f"{n}-check": v.out_of for n, v in result.verdicts.items()}
-    return {
-        "to_grade": ["essay"],
-        "points": points | {"essay": 0.0},
-        "out_of": out_of | {"essay": 4.0},
-        "comments": {},
-        "score": result.score,
-        "max_score": 9.0,
-    }
+def standing(result):
+    points = {f"{n}-check": v.points for n, v in result.verdicts.items()} | {"essay": 0.0}
+    each = {f"{n}-check": v.out_of for n, v in result.verdicts.items()} | {"essay": 4.0}
+    return Standing("eve", "Eve", "graded", points=points, each=each, result=result)
 
 
 @needs_sandbox
@@ -94,19 +88,21 @@ def test_a_table_from_one_round_earns_nothing_in_the_next(assignment, tmp_path, 
     """What feedback tells of the inputs, if anything, is of another round's inputs."""
     broken = {"double": "", "total": ""} if attack is TELL else {}
     with Grader(assignment, "secret") as grader:
-        first = submission(tmp_path, with_code(assignment, attack, replace=broken), "small", "eve")
+        first = submission(
+            tmp_path, with_code(assignment, attack, replace=broken), assignment, "eve"
+        )
         result = grader.grade(first)
         if attack is TELL:
             assert result.score == 0
         # All that students get to see; the error of a failed call is the one place left.
-        shown = page(assignment, row(result), result, first.cells)
+        shown = page(assignment, standing(result), first.cells)
         told = shown.split("<h2>What was handed in")[0]
         reasons = [v.reason for v in result.verdicts.values()]
         assert "SEEN" not in result.printed + str(result.cell_errors) + str(result.trouble)
         assert told.count("SEEN") == sum(reason.count("SEEN") for reason in reasons) <= 2
         assert all(len(reason) < ERROR + 100 for reason in reasons)
         # Suppose all inputs had been told, with their answers, and in their order.
-        cases = draw_all(assignment, "secret", first.folder, first.digest)
+        cases = draw_all(assignment, "secret", first.identity, first.digest)
         table = [
             (
                 q.name,
@@ -127,7 +123,7 @@ def look_up(name):
 double, total = look_up("double"), look_up("total")
 """
         replace = {"double": text, "total": ""}
-        second = submission(tmp_path, notebook(assignment, replace), "small", "eve")
+        second = submission(tmp_path, notebook(assignment, replace), assignment, "eve")
         assert grader.grade(second).score == 0
         # The table is right: handed in by this student with the first file's digest it would pass.
         second.digest = first.digest
@@ -137,7 +133,7 @@ double, total = look_up("double"), look_up("total")
 @needs_sandbox
 def test_a_contested_grade_comes_again_from_the_same_file(assignment, tmp_path):
     wrong = {"total": "def total(x):\n    return x.mean()"}
-    handed_in = submission(tmp_path, notebook(assignment, wrong), "small")
+    handed_in = submission(tmp_path, notebook(assignment, wrong), assignment)
     with Grader(assignment, "secret") as grader:
         first, again = grader.grade(handed_in), grader.grade(handed_in)
     assert first == again

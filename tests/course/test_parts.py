@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import kernelbook
+from kernelbook.course.intake.names import safe_name
 from kernelbook.course.sandbox import Limits, Sandbox, box, inside, seccomp, view, why_not
-from kernelbook.course.submission import safe_name
 from kernelbook.course.values import Refused, compare, decode, encode
 
 from .helpers import needs_sandbox

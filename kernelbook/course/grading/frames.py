@@ -26,6 +26,7 @@ class Found:
     calls: dict = field(default_factory=dict)  # (question, call) -> frame
     cells: dict = field(default_factory=dict)  # cell -> error
     ended: dict = field(default_factory=dict)  # question, or None for all -> sentence
+    checks: dict = field(default_factory=dict)  # question -> what its public check said
     stage: str = ""
 
 
@@ -49,6 +50,8 @@ def read_frames(outcome: Outcome, cells=(), questions=(), seconds=0.0) -> dict[i
         if type(number) is int and number in cells and isinstance(error, str):
             if len(mine.cells) < CELL_ERRORS:
                 mine.cells.setdefault(number, short(error))
+        elif isinstance(error, str) and str(frame.get("check")) in questions:
+            mine.checks.setdefault(frame["check"], short(error))
         elif isinstance(stage := frame.get("stage"), str) and stage[:5] == "cell ":
             if stage[5:].isdecimal() and len(stage) < 12 and int(stage[5:]) in cells:
                 mine.stage = stage

@@ -11,7 +11,7 @@ import hmac
 
 import numpy as np
 
-from kernelbook.course.assignment import Assignment, Case, Question, copies
+from kernelbook.course.assignment import LIMIT, Assignment, Case, Question, copies
 
 __all__ = ["draw", "draw_all"]
 
@@ -22,8 +22,8 @@ def draw(question: Question, secret: str, *attempt: str) -> list[Case]:
     digest = hmac.new(secret.encode(), message, hashlib.sha256).digest()
     rng = np.random.default_rng(int.from_bytes(digest, "big"))
     cases = [
-        Case(about, tuple(arguments), question.reference(*copies(arguments)))
-        for about, arguments in question.cases(rng)
+        Case(about, tuple(arguments), question.reference(*copies(arguments)), LIMIT in marks)
+        for about, arguments, *marks in question.cases(rng)
     ]
     return [cases[k] for k in rng.permutation(len(cases))]
 

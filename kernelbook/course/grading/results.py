@@ -13,20 +13,34 @@ class Verdict:
     points: float
     out_of: float
     reason: str = ""  # empty when all points were earned
+    hint: str = ""  # for a slip that the master foresaw
+    check: str = ""  # what the public check in the notebook said, if it failed, too
 
 
 @dataclass
 class Result:
     """One submission, graded by machine."""
 
-    student: str
-    folder: str
+    student: str  # as it is shown
+    identity: str  # the student's id, also a folder's name
     digest: str
     fingerprint: str
     verdicts: dict[str, Verdict]
     trouble: str | None = None
     cell_errors: dict[str, str] = field(default_factory=dict)
     printed: str = ""
+    file: str = ""
+    entry: str = ""  # what the learning management system called it
+    number: str = ""  # the participant's number there
+    time: float | None = None
+    remarks: list[str] = field(default_factory=list)
+    readable: bool = True
+    unmatched: bool = False
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether somebody has to look before this counts as a score."""
+        return not self.readable or self.unmatched
 
     @property
     def score(self) -> float:

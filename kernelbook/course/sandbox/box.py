@@ -32,6 +32,26 @@ HOW = (
 )
 
 
+# Importing is no mistake: other questions may use the package.  Calling anything of it is.
+STAND_IN = """
+class Absent(type):
+    def __getattr__(cls, name): return cls
+    def __setattr__(cls, name, value): pass
+    def __getitem__(cls, key): return cls
+    def __setitem__(cls, key, value): pass
+    def __call__(cls, *arguments, **named):
+        raise RuntimeError("this question asks for your own work: NAME is not available for it")
+
+class absent(metaclass=Absent):
+    pass
+
+def __getattr__(name):
+    if name in ("__path__", "__all__"):
+        raise AttributeError(name)
+    return absent
+"""
+
+
 class SandboxMissing(RuntimeError):
     """There is no sandbox here, and nobody said that it may be done without."""
 
@@ -57,11 +77,15 @@ class Sandbox:
     packages: names of installed distributions the code may import.
     provides: files of `kernelbook` it may import, relative to the package; the rest is absent.
     hidden: folders that must not be seen even where they lie below something that is.
+    absent: packages that can be imported and do nothing but say that they are not allowed.
     unsafe: run without bubblewrap, with the limits alone.
     """
 
-    def __init__(self, packages=("numpy", "scipy"), provides=(), hidden=(), unsafe=False):
-        self.packages, self.provides, self.unsafe = tuple(packages), tuple(provides), unsafe
+    def __init__(
+        self, packages=("numpy", "scipy"), provides=(), hidden=(), absent=(), unsafe=False
+    ):
+        self.packages = tuple(p for p in packages if p not in absent)
+        self.provides, self.absent, self.unsafe = tuple(provides), tuple(absent), unsafe
         self.hidden = [Path(p).resolve() for p in hidden]
 
     def __enter__(self):
@@ -76,6 +100,11 @@ class Sandbox:
         for package in self.packages:
             for tree in view.trees(package):
                 self.trees[tree.name] = tree
+        for name in self.absent:
+            stand_in = Path(self.folder.name) / "absent" / name
+            stand_in.mkdir(parents=True)
+            (stand_in / "__init__.py").write_text(STAND_IN.replace("NAME", name))
+            self.trees[name] = stand_in
         if self.unsafe:
             for name, tree in self.trees.items():
                 (self.lib / name).symlink_to(tree)

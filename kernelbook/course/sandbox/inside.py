@@ -15,6 +15,7 @@ never ends leaves the others alone, and the calls of one question cannot see tho
 """
 
 import base64
+import contextlib
 import json
 import os
 import re
@@ -121,10 +122,20 @@ def compiled(text, name):
     try:
         return compile(text, name, "exec")
     except SyntaxError:
-        plain = without_magics(text)
-        if plain == text:
-            raise
-        return compile(plain, name, "exec")
+        for plain in (without_magics(text), without_magics(text.translate(TYPOGRAPHIC))):
+            if plain != text:
+                with contextlib.suppress(SyntaxError):
+                    return compile(plain, name, "exec")
+        raise
+
+
+# What a word processor makes of quotes, dashes and spaces.
+TYPOGRAPHIC = str.maketrans(
+    dict.fromkeys("\u2018\u2019\u201a", "'")
+    | dict.fromkeys("\u201c\u201d\u201e\u00ab\u00bb", '"')
+    | dict.fromkeys("\u2212\u2013", "-")
+    | {"\u00a0": " ", "\u200b": "", "\ufeff": ""}
+)
 
 
 def run_cells(setup, cells, report, variant, seconds):
@@ -142,6 +153,19 @@ def run_cells(setup, cells, report, variant, seconds):
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
     return names
+
+
+def public_checks(names, checks, report, variant, seconds):
+    """The checks that students see, each in a fork of its own; what they say is only a remark."""
+
+    def check(question, source):
+        try:
+            exec(compiled(source, "the public check"), names)
+        except BaseException as error:
+            report(variant=variant, check=question, error=explain(error))
+
+    for question, source in checks.items():
+        isolated(lambda q=question, s=source: check(q, s), seconds, report, variant)
 
 
 def call(names, question, report, variant):
@@ -235,6 +259,7 @@ def main():
     setup, variants, seconds = job["setup"], job["variants"], options["seconds"]
     if len(variants) == 1:
         names = run_cells(setup, variants[0]["cells"], report, 0, seconds)
+        public_checks(names, job.get("checks", {}), report, 0, min(seconds, 2.0))
         questions = hidden_inputs(options, report)
         call_all(names, questions, options, report, 0)
     else:  # only our own tests send several: trusted code, one start for all

@@ -10,7 +10,22 @@ from kernelbook.course.assignment import Assignment, kind_of, source
 from kernelbook.course.showing.outputs import Budget, safe_outputs
 from kernelbook.course.showing.text import as_html, plain
 
-__all__ = ["page"]
+__all__ = ["STYLE", "page", "titles"]
+
+STYLE = """
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto;
+ padding: 0 1rem; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; vertical-align: top; padding: .3rem .6rem;
+ border-bottom: 1px solid #8886; }
+td.points { white-space: nowrap; text-align: right; font-variant-numeric: tabular-nums; }
+pre { overflow-x: auto; white-space: pre-wrap; overflow-wrap: anywhere; padding: .6rem;
+ border-left: 3px solid #8886; }
+.answer { overflow-x: auto; overflow-wrap: anywhere; }
+.work { padding: .6rem; border-left: 3px solid #8886; }
+img { max-width: 100%; background: white; }
+"""
 
 PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -22,25 +37,12 @@ PAGE = """<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
 <title>{title}</title>
-<style>
-:root {{ color-scheme: light dark; }}
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto;
- padding: 0 1rem; }}
-table {{ border-collapse: collapse; width: 100%; }}
-th, td {{ text-align: left; vertical-align: top; padding: .3rem .6rem;
- border-bottom: 1px solid #8886; }}
-td.points {{ white-space: nowrap; text-align: right; font-variant-numeric: tabular-nums; }}
-pre {{ overflow-x: auto; white-space: pre-wrap; overflow-wrap: anywhere; padding: .6rem;
- border-left: 3px solid #8886; }}
-.answer {{ overflow-x: auto; overflow-wrap: anywhere; padding: .6rem;
- border-left: 3px solid #8886; }}
-img {{ max-width: 100%; background: white; }}
-</style>
+<style>{style}</style>
 </head>
 <body>
 <h1>{title}</h1>
 <p>{student}: <strong>{score} of {out_of} points</strong>{open_}</p>
-{trouble}
+{notes}
 <table>
 <thead><tr><th>Question</th><th>Points</th><th>Remarks</th></tr></thead>
 <tbody>
@@ -66,47 +68,56 @@ def titles(assignment: Assignment) -> dict[str, str]:
     return found
 
 
-def page(assignment: Assignment, row: dict, result, submitted) -> str:
-    """The page of one student; `row` comes from the gradebook, manual points included.
+def page(assignment: Assignment, standing, submitted) -> str:
+    """The page of one student; the points come from the gradebook, those given by hand included.
 
+    standing: where the student stands (`reports.standing`).
     submitted: the cells that were handed in.
     """
-    headings = titles(assignment)
+    result, headings = standing.result, titles(assignment)
     # What is ours stays out: the text of a question may hold its rubric.
     ours = {n for n, c in assignment.cells() if kind_of(c) not in ("solution", "manual")}
-    rows = []
-    for name, heading in headings.items():
-        question = name.removesuffix("-check")
-        if name in row["to_grade"]:
-            points, remark = "open", "still to be graded by hand"
-        else:
-            points = f"{row['points'][name]:g} / {row['out_of'][name]:g}"
-            remark = row["comments"].get(question) or row["comments"].get(name) or ""
-            if not remark and question in result.verdicts:
-                remark = result.verdicts[question].reason
-        rows.append(
-            f"<tr><td>{escape(heading)}</td><td class='points'>{escape(points)}</td>"
-            f"<td>{escape(remark)}</td></tr>"
-        )
     errors = "".join(
         f"<p>{escape(place)} stopped with an error:</p><pre>{escape(plain(text))}</pre>"
         for place, text in result.cell_errors.items()
     )
     if result.printed.strip():
-        errors += f"<p>Printed while grading:</p><pre>{escape(plain(result.printed[-4000:]))}</pre>"
-    trouble = f"<p><strong>{escape(result.trouble)}</strong></p>" if result.trouble else ""
-    left = len(row["to_grade"])
+        text = escape(plain(result.printed[-4000:]))
+        errors += (
+            f"<p>Printed while grading, before your functions were called:</p><pre>{text}</pre>"
+        )
+    left = len(standing.to_grade)
+    notes = list(filter(None, [result.trouble, standing.late.words(), *result.remarks]))
     return PAGE.format(
         title=escape(f"Assignment {assignment.number}: {assignment.title}"),
-        student=escape(result.student),
-        score=f"{row['score']:g}",
-        out_of=f"{row['max_score']:g}",
+        style=STYLE,
+        student=escape(standing.shown),
+        score=f"{standing.score:g}" if standing.has_score else "–",
+        out_of=f"{standing.out_of:g}",
         open_=f", {left} answer{'s' * (left != 1)} still to be graded by hand" if left else "",
-        trouble=trouble,
-        rows="\n".join(rows),
+        notes="".join(f"<p><strong>{escape(note)}</strong></p>" for note in notes),
+        rows="\n".join(_row(name, heading, standing) for name, heading in headings.items()),
         errors=errors,
         cells="\n".join(_cells(submitted, ours)),
     )
+
+
+def _row(name, heading, standing):
+    question = name.removesuffix("-check")
+    remarks = [standing.comments.get(question) or standing.comments.get(name) or ""]
+    if name in standing.to_grade:
+        points = "open"
+        remarks.append("still to be graded by hand")
+    else:
+        points = f"{standing.points[name]:g} / {standing.each[name]:g}"
+        verdict = standing.result.verdicts.get(question)
+        if verdict is not None and verdict.reason:
+            remarks += [verdict.reason, verdict.hint and f"Hint: {verdict.hint}"]
+            if verdict.check:
+                remarks.append(f"The public check in the notebook fails, too: {verdict.check}")
+    said = "".join(f"<p>{as_html(text)}</p>" for text in remarks if text)
+    cells = f"<td>{as_html(heading)}</td><td class='points'>{escape(points)}</td><td>{said}</td>"
+    return f"<tr>{cells}</tr>"
 
 
 def _cells(submitted, ours):
@@ -125,6 +136,8 @@ def _cells(submitted, ours):
 def _cell(number, cell, budget):
     words = budget.words(cell["source"])
     body = f"<pre>{escape(words)}</pre>" if cell["cell_type"] == "code" else as_html(words)
+    if cell["cell_type"] != "code":
+        body = f"<div class='work'>{body}</div>"
     text = f"<p>Cell {number}</p>{body}"
     for output in safe_outputs(cell, budget):
         if "picture" in output:

@@ -1,0 +1,209 @@
+"""One file for each student, whatever a learning management system or a browser called it.
+
+    STUDENT/grls.ipynb                                        a folder a student
+    STUDENT/grls/grls.ipynb                                   nbgrader's
+    STUDENT.ipynb, STUDENT.zip                                files side by side
+    Jörg Müller_48213_assignsubmission_file_/grls (1).ipynb   Moodle's
+    muellerjoerg_LATE_48213_917245_grls-final.ipynb           Canvas's
+
+A folder of submissions may also be one zip file of all this.  Several files that could be meant are
+a conflict of one student; the others are graded.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+
+from kernelbook.course.intake.names import Owner, owner
+from kernelbook.course.intake.opening import (
+    Unreadable,
+    file_bytes,
+    ignored,
+    is_notebook_name,
+    zip_members,
+)
+
+__all__ = ["HandedIn", "find"]
+
+MOST_FILES = 500  # looked at below one student's folder
+
+
+@dataclass
+class HandedIn:
+    """One student's entry: a file to read, or the reason why there is none."""
+
+    owner: Owner
+    entry: str  # the name that the learning management system gave it
+    file: str = ""  # what was chosen, as it is shown
+    read: Callable[[], tuple[bytes, float]] | None = None
+    trouble: str | None = None
+    remarks: list[str] = field(default_factory=list)
+
+
+@dataclass
+class _File:
+    name: str  # relative to the student's entry
+    read: Callable[[], tuple[bytes, float]]
+
+
+def find(source, assignment: str, others=()) -> list[HandedIn]:
+    """What was handed in, by student.
+
+    others: the names of the other assignments, whose notebooks may lie beside this one's.
+    """
+    source = Path(source)
+    if source.is_file():
+        return _find_in_zip(source, assignment, others)
+    if not source.is_dir():
+        raise NotADirectoryError(f"{source} is neither a folder of submissions nor a zip file")
+    found: dict[str, tuple[Owner, list[_File], str | None]] = {}
+    for entry in sorted(source.iterdir()):
+        if entry.name.startswith(".") or ignored(entry.name):
+            continue
+        shown = entry.name.encode("utf-8", "replace").decode("utf-8")
+        if entry.is_symlink():
+            stem = shown.removesuffix(".ipynb")
+            trouble = f"{shown} is a link; put the file or folder itself there"
+            found[shown] = (owner(stem), [], trouble)
+        elif entry.is_dir():
+            found[shown] = (owner(shown), *_below(source, entry))
+        elif entry.suffix.lower() == ".csv":
+            continue  # a grading worksheet, exported along with the files
+        else:
+            _add_flat(found, shown, lambda p=entry: file_bytes(source, p))
+    return [_choose(entry, *found[entry], assignment, others) for entry in found]
+
+
+def _find_in_zip(path, assignment, others):
+    raw, _ = file_bytes(path.parent, path, limit=2 << 30)
+    found: dict = {}
+    for name, read in zip_members(raw, path.name):
+        parts = PurePosixPath(name).parts
+        timed = lambda read=read: (read(), path.stat().st_mtime)  # noqa: E731
+        if len(parts) == 1:
+            _add_flat(found, parts[0], timed)
+        else:
+            files = found.setdefault(parts[0], (owner(parts[0]), [], None))[1]
+            files.append(_File("/".join(parts[1:]), timed))
+    return [_choose(entry, *found[entry], assignment, others) for entry in found]
+
+
+def _add_flat(found, shown, read):
+    """A file that lies beside those of others: one student's, by its name."""
+    whose = owner(shown)
+    if whose.number:  # several files of one student share the name in front
+        entry, name = f"{whose.name}_{whose.number}", whose.rest
+    else:
+        entry = re.sub(r"(?i)(\.ipynb)?(\.txt|\.json|\.zip|\.html)?$", "", shown)
+        whose, name = Owner(entry), shown
+    # A folder of the same name is another entry, and a conflict to be told of.
+    files = found.setdefault(f"{entry}/", (whose, [], None))[1]
+    files.append(_File(name, read))
+
+
+def _below(root, folder):
+    """The files in a student's folder, three levels deep; links are not followed."""
+    files, trouble, waiting = [], None, [(folder, 0)]
+    while waiting and len(files) < MOST_FILES:
+        place, depth = waiting.pop()
+        try:
+            entries = sorted(place.iterdir())
+        except OSError as error:
+            return files, f"{place.name} cannot be read: {error.strerror}"
+        for entry in entries[:MOST_FILES]:
+            if ignored(entry.name):
+                continue
+            name = entry.relative_to(folder).as_posix().encode("utf-8", "replace").decode("utf-8")
+            if entry.is_symlink():
+                if is_notebook_name(entry.name) or entry.suffix == "":
+                    trouble = f"{name} is a link; put the file itself there"
+            elif entry.is_dir() and not is_notebook_name(entry.name):
+                if depth < 3:
+                    waiting.append((entry, depth + 1))
+            else:
+                files.append(_File(name, lambda p=entry: file_bytes(root, p)))
+    return files, trouble
+
+
+def _choose(entry, whose, files, trouble, assignment, others) -> HandedIn:
+    """The one notebook that is meant."""
+    entry = entry.removesuffix("/")
+    made = HandedIn(whose, entry, trouble=trouble)
+    try:
+        files = _unpacked(files, made)
+        chosen = _meant(files, assignment, others, entry)
+    except Unreadable as error:
+        made.trouble = made.trouble or str(error)
+        return made
+    if chosen is None:
+        made.trouble = made.trouble or _nothing(files, assignment)
+        return made
+    made.trouble = None
+    made.file, made.read = chosen.name, chosen.read
+    plain = PurePosixPath(chosen.name).name
+    if plain != f"{assignment}.ipynb" and plain.removesuffix(".ipynb") != entry:
+        made.remarks.append(f"read from {chosen.name}")
+    return made
+
+
+def _unpacked(files, made):
+    """The files, those in zip files included."""
+    found = [f for f in files if not f.name.lower().endswith(".zip")]
+    if any(is_notebook_name(f.name) for f in found):
+        return found
+    for packed in files:
+        if packed.name.lower().endswith(".zip"):
+            raw, time = packed.read()
+            for name, read in zip_members(raw, packed.name):
+                timed = lambda read=read, time=time: (read(), time)  # noqa: E731
+                found.append(_File(f"{packed.name}/{name}", timed))
+    return found
+
+
+def _meant(files, assignment, others, entry):
+    """The notebook for this assignment; None if there is none; a conflict is an error."""
+    notebooks = [f for f in files if is_notebook_name(f.name)]
+    exact = [f for f in notebooks if PurePosixPath(f.name).name == f"{assignment}.ipynb"]
+    named = [f for f in notebooks if _names(f.name, assignment)]
+    loose = [f for f in notebooks if not any(_names(f.name, other) for other in others)]
+    for candidates in (exact, named, loose):
+        if candidates:
+            break
+    else:
+        return None
+    # The shallower of two with the right name: nbgrader puts one below the other.
+    least = min(f.name.count("/") for f in candidates)
+    candidates = [f for f in candidates if f.name.count("/") == least]
+    if len(candidates) > 1:
+        contents = {f.read()[0] for f in candidates}
+        if len(contents) > 1:
+            listed = ", ".join(f.name for f in candidates[:5])
+            raise Unreadable(
+                f"several notebooks could be meant: {listed}; keep the right one under the name "
+                f"{assignment}.ipynb and grade this student again"
+            )
+    return candidates[0]
+
+
+def _names(file, assignment):
+    """Whether an assignment's name is a word of a file's name: grls (1), GRLS-final, hw2_grls."""
+    stem = PurePosixPath(file).name.lower()
+    return re.search(rf"(?<![a-z]){re.escape(assignment.lower())}(?![a-z])", stem) is not None
+
+
+def _nothing(files, assignment):
+    others = [PurePosixPath(f.name).name for f in files]
+    if not others:
+        return f"the folder is empty: there is no file {assignment}.ipynb"
+    listed = ", ".join(others[:5]) + (", …" if len(others) > 5 else "")
+    return (
+        f"there is no notebook for {assignment} among the files handed in ({listed}); a notebook's "
+        "name ends in .ipynb: ask for it, or rename it, and grade this student again"
+    )
+
+
+def stamp(seconds: float) -> datetime:
+    """A file's time in the local time zone."""
+    return datetime.fromtimestamp(seconds).astimezone()

@@ -1,0 +1,106 @@
+"""What a lecturer decides once: due dates, and what lateness costs.
+
+`course.toml` in the course's folder:
+
+    [due]
+    kernels = 2027-03-12T23:59:00
+    grls    = 2027-03-26T23:59:00
+
+    [late]
+    percent_per_day = 10     # of the points earned; a day that has begun counts
+    most_days = 5            # later than that earns nothing
+    grace_minutes = 15       # clocks differ
+
+Without the file nothing is late.  A student's extension in the roster moves all of their dates.
+"""
+
+import math
+import tomllib
+from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta
+from pathlib import Path
+
+__all__ = ["Late", "Settings", "SettingsError", "template"]
+
+
+class SettingsError(ValueError):
+    """Settings that cannot be used; the message names the entry and the remedy."""
+
+
+@dataclass(frozen=True)
+class Late:
+    """How late something was, in days begun, and the share of the points that this costs."""
+
+    days: int = 0
+    share: float = 0.0
+
+    def words(self) -> str:
+        if not self.days:
+            return ""
+        late = f"{self.days} day{'s' * (self.days != 1)} late"
+        return f"{late}: {100 * self.share:g} % of the points are taken off"
+
+
+@dataclass
+class Settings:
+    """Due dates by assignment and the late policy."""
+
+    due: dict[str, datetime] = field(default_factory=dict)
+    percent_per_day: float = 0.0
+    most_days: float = math.inf
+    grace_minutes: float = 0.0
+
+    def late(self, assignment: str, handed_in: float | None, extension=0.0) -> Late:
+        """How late a file of that time is; without a due date or a time nothing is late."""
+        if assignment not in self.due or handed_in is None:
+            return Late()
+        end = self.due[assignment] + timedelta(days=extension)
+        over = datetime.fromtimestamp(handed_in).astimezone() - end
+        if over <= timedelta(minutes=self.grace_minutes):
+            return Late()
+        days = math.ceil(over / timedelta(days=1))
+        share = 1.0 if days > self.most_days else min(1.0, days * self.percent_per_day / 100)
+        return Late(days, share)
+
+    @classmethod
+    def read(cls, path: Path) -> "Settings":
+        """The settings in a file; the defaults if there is none."""
+        if not path.exists():
+            return cls()
+        try:
+            plain = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise SettingsError(f"{path} cannot be read: {error}") from None
+        late = plain.pop("late", {})
+        due = {name: _moment(path, name, at) for name, at in plain.pop("due", {}).items()}
+        known = {"percent_per_day", "most_days", "grace_minutes"}
+        if strange := [*plain, *(set(late) - known)]:
+            raise SettingsError(
+                f"{path}: {strange[0]!r} is not known; there are [due] with assignments and [late] "
+                f"with {', '.join(sorted(known))}"
+            )
+        for name, value in late.items():
+            if type(value) not in (int, float) or not value >= 0:
+                raise SettingsError(f"{path}: {name}={value!r} must be a number, zero or more")
+        return cls(due=due, **late)
+
+
+def _moment(path, name, at):
+    """A local time; a bare date means its last minute."""
+    if isinstance(at, datetime):
+        return at.astimezone()
+    if isinstance(at, date):
+        return datetime.combine(at, time(23, 59, 59)).astimezone()
+    raise SettingsError(
+        f"{path}: {name}={at!r} is no date; write it without quotes, {name} = 2027-03-12T23:59:00"
+    )
+
+
+def template(assignments) -> str:
+    """A file to start from, with every line commented out."""
+    lines = ["# Remove the # in front of a line to use it.", "[due]"]
+    lines += [f"# {name} = 2027-03-{5 + 7 * k:02d}T23:59:00" for k, name in enumerate(assignments)]
+    lines += ["", "[late]", "# percent_per_day = 10    # of the points earned, for a day begun"]
+    lines += ["# most_days = 5           # later than that earns nothing"]
+    lines += ["# grace_minutes = 15"]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,277 @@
+"""Nothing handed in is lost: damaged, renamed, packed or stripped, it is read or looked at."""
+
+import copy
+import io
+import json
+import os
+import zipfile
+
+import pytest
+
+from kernelbook.course.grading import Grader
+from kernelbook.course.intake.finding import find
+from kernelbook.course.intake.names import Owner, folded, owner, safe_name
+from kernelbook.course.intake.reading import read
+from kernelbook.course.intake.roster import Roster, RosterError
+
+from .helpers import load, needs_sandbox, notebook, save
+from .small import MASTER, make
+
+
+@pytest.fixture(scope="module")
+def assignment(tmp_path_factory):
+    return load("small", make(tmp_path_factory.mktemp("intake")))
+
+
+def stripped(made, keep=()):
+    """As an editor leaves it that knows nothing of nbgrader."""
+    made = copy.deepcopy(made)
+    for cell in made["cells"]:
+        if cell["metadata"].get("nbgrader", {}).get("grade_id") not in keep:
+            cell["metadata"] = {}
+    return made
+
+
+def with_heading(made):
+    made = copy.deepcopy(made)
+    text = {"cell_type": "markdown", "metadata": {}, "source": "## Question 3: Why (4 points)"}
+    made["cells"].insert(-1, text)
+    return made
+
+
+def cells(made, name, **changes):
+    for cell in made["cells"]:
+        if cell["metadata"].get("nbgrader", {}).get("grade_id") == name:
+            cell.update(changes)
+    return made
+
+
+def only(folder, name="small", others=()):
+    (found,) = find(folder, name, others)
+    return found
+
+
+TEXT = json.dumps(MASTER, ensure_ascii=False)
+CURLY = json.loads(TEXT)
+cells(
+    CURLY,
+    "double",
+    source="def double(x):\n    \u201c\u201c\u201cTwice.\u201d\u201d\u201d\n"
+    "    assert \u2018a\u2019 != \u201cb\u201d\n    return\u00a02 * x \u2212 0",
+)
+OLD = {
+    "nbformat": 3,
+    "worksheets": [{"cells": [c | {"input": c["source"]} for c in MASTER["cells"]]}],
+}
+SPLIT = json.loads(TEXT)
+SPLIT["cells"].append(copy.deepcopy(SPLIT["cells"][-1]) | {"source": "And more."})
+IN_CHECK = json.loads(TEXT)
+cells(IN_CHECK, "total", source="")
+cells(IN_CHECK, "total-check", source="def total(x):\n    return x.sum()")
+CRLF = json.loads(TEXT.replace("\\n", "\\r\\n"))
+
+
+def packed(*names, content=TEXT, **others):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in names:
+            archive.writestr(name, content)
+        for name, text in others.items():
+            archive.writestr(name, text)
+    return stream.getvalue()
+
+
+# (path below the folder of submissions, content, a word of the remark or None)
+READ = {
+    "plain": ("ada/small.ipynb", TEXT, None),
+    "browser's copy": ("ada/small (1).ipynb", TEXT, "small (1).ipynb"),
+    "student's version": ("ada/small-final.ipynb", TEXT, "small-final"),
+    "capitals": ("ada/Small_v2.IPYNB", TEXT, "Small_v2"),
+    "another name": ("ada/homework.ipynb", TEXT, "homework"),
+    "one folder deeper": ("ada/my files/small.ipynb", TEXT, None),
+    "name with .txt": ("ada/small.ipynb.txt", TEXT, "small.ipynb.txt"),
+    "zip": ("ada/small.zip", packed("small.ipynb"), None),
+    "zip with rubbish": (
+        "ada/hand in.zip",
+        packed("x/small.ipynb", "__MACOSX/._small.ipynb", "x/.ipynb_checkpoints/small.ipynb"),
+        None,
+    ),
+    "byte-order mark": ("ada/small.ipynb", b"\xef\xbb\xbf" + TEXT.encode(), None),
+    "UTF-16": ("ada/small.ipynb", TEXT.encode("utf-16"), "UTF-16"),
+    "Windows-1252": ("ada/small.ipynb", TEXT.replace("Because", "Größe").encode("cp1252"), "1252"),
+    "Windows line ends": ("ada/small.ipynb", json.dumps(CRLF), None),
+    "file with Windows line ends": (
+        "ada/small.ipynb",
+        json.dumps(MASTER, indent=1).replace("\n", "\r\n"),
+        None,
+    ),
+    "typographic quotes": ("ada/small.ipynb", json.dumps(CURLY), "typographic"),
+    "old format": ("ada/small.ipynb", json.dumps(OLD), "old format"),
+    "no tags": ("ada/small.ipynb", json.dumps(stripped(MASTER)), "lost its tags"),
+    "answer in the check's cell": ("ada/small.ipynb", json.dumps(IN_CHECK), None),
+    "unicode name": ("Jörg Müller/small.ipynb", TEXT, None),
+    "Moodle": ("Jörg Müller_48213_assignsubmission_file_/small.ipynb", TEXT, None),
+    "Moodle, flat": ("Jörg Müller_48213_assignsubmission_file_small (2).ipynb", TEXT, "small (2)"),
+    "Canvas": ("muellerjoerg_LATE_48213_917245_small-1.ipynb", TEXT, "small-1"),
+    "Canvas, zip": ("muellerjoerg_48213_917245_work.zip", packed("small.ipynb"), None),
+    "flat": ("ada.ipynb", TEXT, None),
+}
+
+
+def put(folder, path, content):
+    path = folder / path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+@needs_sandbox
+def test_what_arrives_in_another_form_is_read_and_keeps_its_points(assignment, tmp_path):
+    with Grader(assignment, "secret") as grader:
+        for k, (case, (path, content, word)) in enumerate(READ.items()):
+            folder = tmp_path / str(k)
+            put(folder, path, content)
+            found = read(only(folder), assignment)
+            assert found.trouble is None, (case, found.trouble)
+            said = " ".join(found.remarks)
+            assert (word or "") in said, (case, said)
+            result = grader.grade(found)
+            scores = {n: v.points for n, v in result.verdicts.items()}
+            assert scores == {"double": 3, "total": 2}, (case, result)
+
+
+REFUSED = {
+    "empty file": ("ada/small.ipynb", "", "is empty"),
+    "cut off": ("ada/small.ipynb", TEXT[: len(TEXT) // 2], "not a notebook"),
+    "web page": ("ada/small.ipynb", "<!DOCTYPE html><html>", "web page"),
+    "zip by another name": ("ada/small.ipynb", packed("small.ipynb"), "is a zip file"),
+    "PDF": ("ada/small.pdf", b"%PDF-1.7", "small.pdf"),
+    "PDF by another name": ("ada/small.ipynb", b"%PDF-1.7", "is a PDF"),
+    "Word": ("ada/answers.docx", b"PK\x03\x04", "answers.docx"),
+    "damaged zip": ("ada/small.zip", b"PK\x03\x04 nothing", "damaged"),
+    "nothing in it": ("ada/notes.txt", "later", "notes.txt"),
+    "a picture": ("ada/small.ipynb", b"\x89PNG\r\n\x1a\n\xff\xff", "not a notebook"),
+    "no cells": ("ada/small.ipynb", "{}", "no list of cells"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_read_is_named_with_the_remedy(assignment, tmp_path, case):
+    path, content, word = REFUSED[case]
+    put(tmp_path, path, content)
+    found = read(only(tmp_path), assignment)
+    assert word in found.trouble
+    name = path.rpartition("/")[2]
+    assert name in found.trouble
+    remedies = ("hand", "rename", "name it", "unpack", "use Download")
+    assert any(remedy in found.trouble for remedy in remedies)
+
+
+def test_several_notebooks_are_a_conflict_unless_they_are_the_same(assignment, tmp_path):
+    put(tmp_path, "ada/small (1).ipynb", TEXT)
+    put(tmp_path, "ada/small (2).ipynb", TEXT)
+    assert read(only(tmp_path), assignment).trouble is None
+    put(tmp_path, "ada/small (2).ipynb", TEXT.replace("2 * x", "3 * x"))
+    assert "small (1).ipynb, small (2).ipynb" in read(only(tmp_path), assignment).trouble
+    put(tmp_path, "ada/small.ipynb", TEXT)
+    assert read(only(tmp_path), assignment).trouble is None  # the right name settles it
+    assert only(tmp_path, "other", ("small",)).trouble  # and is not taken for another's
+
+
+def test_links_are_refused_hard_ones_too(assignment, tmp_path):
+    secret = put(tmp_path, "elsewhere/small.ipynb", TEXT)
+    folder = tmp_path / "submissions"
+    (folder / "hard").mkdir(parents=True)
+    os.link(secret, folder / "hard" / "small.ipynb")
+    (folder / "soft").mkdir()
+    (folder / "soft" / "small.ipynb").symlink_to(secret)
+    (folder / "deep" / "more").mkdir(parents=True)
+    (folder / "deep" / "more" / "below").symlink_to(secret.parent)
+    (folder / "whole").symlink_to(secret.parent)
+    found = {h.entry: read(h, assignment) for h in find(folder, "small")}
+    assert set(found) == {"hard", "soft", "deep", "whole"}
+    assert not any(s.cells for s in found.values())
+    assert "hard link" in found["hard"].trouble
+    for name in ("soft", "whole"):
+        assert "is a link" in found[name].trouble
+    # A folder that becomes a link after it was listed.
+    late = find(folder.parent, "small")
+    mine = next(h for h in late if h.entry == "elsewhere")
+    (tmp_path / "elsewhere").rename(tmp_path / "moved")
+    (tmp_path / "elsewhere").symlink_to(tmp_path / "moved")
+    assert "is a link" in read(mine, assignment).trouble
+
+
+def test_answers_without_tags_are_matched_by_heading_or_given_to_a_person(assignment, tmp_path):
+    save(tmp_path, "ada", stripped(MASTER), "small")
+    found = read(only(tmp_path), assignment)
+    assert not found.unmatched
+    assert next(c for c in found.cells if c["grade_id"] == "essay")["source"].startswith("Because")
+    project = load("grls")
+    bare = stripped(notebook(project, {"slip": "By the first row."}))
+    bare["cells"] = [c for c in bare["cells"] if "## Question" not in "".join(c["source"])]
+    save(tmp_path / "bare", "ada", bare, "grls")
+    found = read(only(tmp_path / "bare", "grls"), project)
+    assert found.unmatched  # no heading tells what it answers
+    assert "please look" in " ".join(found.remarks)
+    folder = tmp_path / "grls"
+    save(folder, "ada", stripped(notebook(project, {"slip": "By the first row."})), "grls")
+    found = read(only(folder, "grls"), project)
+    assert not found.unmatched
+    answers = {c["grade_id"]: c["source"] for c in found.cells}
+    assert answers["slip"] == "By the first row."
+    assert "def excess" in answers["excess"]
+    assert "semilogy" in answers["excess-picture"]
+
+
+def test_an_answer_split_in_two_is_one_answer(assignment, tmp_path):
+    save(tmp_path, "ada", SPLIT, "small")
+    found = read(only(tmp_path), assignment)
+    answer = next(c["source"] for c in found.cells if c["grade_id"] == "essay")
+    assert answer.startswith("Because.")
+    assert answer.endswith("And more.")
+
+
+def test_a_whole_export_may_be_one_zip_file(assignment, tmp_path):
+    content = packed(
+        "Jörg Müller_1_assignsubmission_file_/small.ipynb",
+        "Ana de la Cruz_2_assignsubmission_file_/small.ipynb",
+        **{"Eve_3_assignsubmission_file_/essay.docx": "x"},
+    )
+    path = put(tmp_path, "export.zip", content)
+    found = {h.owner.name: read(h, assignment) for h in find(path, "small")}
+    assert set(found) == {"Jörg Müller", "Ana de la Cruz", "Eve"}
+    assert [s.trouble is None for s in found.values()] == [True, True, False]
+    assert found["Jörg Müller"].number == "1"
+
+
+def test_owners_are_read_from_the_names_of_exports():
+    assert owner("Jörg Müller_48213_assignsubmission_file_") == Owner("Jörg Müller", "48213", "")
+    assert owner("muellerjoerg_LATE_4_9_x_y.ipynb") == Owner("muellerjoerg", "4", "x_y.ipynb")
+    assert owner("ada_lovelace") == Owner("ada_lovelace")
+    assert folded("Müller, Jörg") == folded("JÖRG  MÜLLER") == folded("Jo\u0308rg Mu\u0308ller")
+    assert safe_name("Jörg Müller").startswith("Jorg-Muller-")
+    assert safe_name("Jörg") == safe_name("Jo\u0308rg")
+
+
+def test_the_roster_knows_students_by_id_mail_and_name(tmp_path):
+    path = tmp_path / "roster.csv"
+    text = (
+        "Name;ID;E-mail;extension\nJörg Müller;s1;jm@x.org;3\nAna de la Cruz;s2;ana@x.org;grls:7\n"
+    )
+    path.write_bytes(b"\xef\xbb\xbf" + text.encode())
+    roster = Roster.read(path)
+    for name in ("s1", "S1", "jm@x.org", "jm", "Müller Jörg", "muellerjoerg", "mullerjorg"):
+        assert roster.find(Owner(name)).id == "s1", name
+    assert roster.find(Owner("somebody")) is None
+    assert (roster.students[0].days("svm"), roster.students[1].days("svm")) == (3, 0)
+    assert roster.students[1].days("grls") == 7
+    path.write_text("name,email\nx,y\n")
+    with pytest.raises(RosterError, match="no column 'id'"):
+        Roster.read(path)
+    path.write_text("id,extension\nx,soon\n")
+    with pytest.raises(RosterError, match="line 2: extension='soon'"):
+        Roster.read(path)
+    path.write_text("id\nx\nx\n")
+    with pytest.raises(RosterError, match="line 3: the id 'x' stands in line 2"):
+        Roster.read(path)
