@@ -48,6 +48,8 @@ class Question:
     reference(*arguments) is the right answer, compared within rtol of its largest entry and atol.
     judge(arguments, answer, value), if given, replaces that comparison: None if the value is right,
     else a sentence; it must survive any plain value.
+    nearly: relative to the largest entry, what is right to some digits and earns half of the points;
+    0 where such an answer is as likely to be wrong.
     slips: wrong answers that get a hint.
     without: packages of the assignment that are absent while this question is graded.
     """
@@ -59,6 +61,7 @@ class Question:
     rtol: float = 1e-7
     atol: float = 1e-9
     judge: Callable | None = None
+    nearly: float = 0.0
     slips: tuple[Slip, ...] = ()
     without: tuple[str, ...] = ()
 

@@ -197,11 +197,12 @@ def question(reference, **options):
 
 
 def test_an_answer_that_is_right_and_lacks_something_keeps_a_part():
-    asked = question(lambda x: 2 * x)
+    asked = question(lambda x: 2 * x, nearly=1e-4)
     (case,) = draw(asked, "secret")
     right = case.answer
     assert lacks(asked, case, right[:, None]) == "shape"
     assert lacks(asked, case, right * (1 + 1e-5)) == "digits"
+    assert lacks(question(lambda x: 2 * x), case, right * (1 + 1e-5)) is None
     for wrong in (0 * right, right[:3], "x", None, right * 1.01, right[:, None] * 2):
         assert lacks(asked, case, wrong) is None
     assert credit(4, ["", ""], [False, True]) == 4

@@ -17,7 +17,6 @@ import urllib.request
 
 import pytest
 from click.testing import CliRunner
-from conftest import BROWSER, QUIET
 
 from kernelbook.cli import main
 from kernelbook.course.gradebook import Course, shown_name
@@ -25,6 +24,7 @@ from kernelbook.course.showing.mathml import NotSet, mathml
 from kernelbook.course.showing.outputs import Budget, is_png, safe_outputs
 from kernelbook.course.showing.text import as_html
 
+from ..conftest import BROWSER, QUIET
 from .attacks_text import VECTORS, written
 from .helpers import load, notebook, save
 from .small import make

@@ -3,7 +3,7 @@
     every value right, in the right form                                   all points
     right, but in another shape than asked (a column for a vector)         three quarters
     right, but for limit cases (a single sample, a singular matrix)        three quarters
-    right to some digits, not to all                                       a half
+    right to some digits, not to all, where the master says how many       a half
     two of these at once                                                   a half
     anything else                                                          nothing
 
@@ -25,7 +25,6 @@ ABOUT = {
     "shape": "the numbers are right, but in another shape",
     "digits": "the result is nearly right: too few digits are",
 }
-NEARLY = 1e-4  # relative to the largest entry
 
 
 def lacks(question: Question, case, value) -> str | None:
@@ -41,8 +40,9 @@ def lacks(question: Question, case, value) -> str | None:
     same_form = compare(value, answer, 0.0, math.inf) is None
     if compare(shaped, answer, question.rtol, question.atol) is None:
         return None if same_form else "shape"
-    if same_form and question.rtol < NEARLY:
-        return "digits" if compare(value, answer, NEARLY, question.atol) is None else None
+    if same_form and question.nearly > question.rtol:
+        close = compare(value, answer, question.nearly, question.atol) is None
+        return "digits" if close else None
     return None
 
 
