@@ -48,7 +48,7 @@ class Question:
     reference(*arguments) is the right answer, compared within rtol of its largest entry and atol.
     judge(arguments, answer, value), if given, replaces that comparison: None if the value is right,
     else a sentence; it must survive any plain value.
-    nearly: relative to the largest entry, what is right to some digits and earns half of the points;
+    nearly: relative to the largest entry, what is right to some digits and earns half the points;
     0 where such an answer is as likely to be wrong.
     slips: wrong answers that get a hint.
     without: packages of the assignment that are absent while this question is graded.
