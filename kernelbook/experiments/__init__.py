@@ -15,7 +15,7 @@ from importlib import import_module
 
 __all__ = ["NAMES", "get"]
 
-NAMES = ("abs", "spirals", "ionosphere", "coil20", "text", "keep")
+NAMES = ("abs", "spirals", "laws", "ionosphere", "growing", "coil20", "text", "keep")
 """Every experiment's name; its module is `kernelbook.experiments.NAME_`, to spare the built-ins."""
 
 

@@ -8,10 +8,9 @@ here, so that what is called wrong is what was printed.  A function named `..._p
 paper's; its repair stands beside it.  Nothing here is meant for learning from data: use the
 estimators for that.
 
-`ERRATA` lists every mistake that we found, and `tests/papers/test_errata_a.py`, `test_errata_b.py`
-and
-`test_errata_c.py` hold for each entry a test that the paper's statement fails and ours
-passes.
+`ERRATA` lists what a reader of the papers should know, with the words or the formula it is about.
+`tests/papers/test_errata_a.py`, `test_errata_b.py` and `test_errata_c.py` have a test for each
+entry; `test_quotes.py` compares the quotations with the papers.
 """
 
 from kernelbook.papers import ab, c

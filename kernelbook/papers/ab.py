@@ -234,105 +234,146 @@ def virtual_gram(gram, P):
 
 ERRATA = (
     Erratum(
-        "A 2, B 2", "H_K is the direct sum of H₀ and H₁", "the orthogonal sum, with φ_p ∈ H_K", "H"
+        "A 2, B 2",
+        "A: “is the direct sum of two subspaces”; B: “decomposes into the direct sum”",
+        "the orthogonal sum, with φ_p ∈ H_K, as both go on to use it",
+        "H",
     ),
     Erratum(
         "A 2, reproduction",
-        "data that come from the features get c = 0",
+        "data from “a model that is perfectly linearly related to” the features: the c “will all "
+        "be zero”",
         "for the hinge loss iff the features strictly separate the sample; λ is then undetermined",
         "H",
     ),
-    Erratum("A (6)", "f* is the minimizer", "there is one only if PᵀYα = 0", "H"),
+    Erratum(
+        "A (6)",
+        "“is the minimizer to (6)”",
+        "there is one only if PᵀYα = 0, the condition that A meets later, in (20)",
+        "H",
+    ),
     Erratum(
         "A (10), B (12)",
-        "the inverse over the first ℓ samples",
+        "the inverse of (φ_p(x_q)) over the first ℓ samples; B: “defines a linear transformation”",
         "needs a unisolvent choice of samples",
         "H",
     ),
     Erratum(
         "A after (16), B after (18)",
-        "H is strictly positive definite",
-        "if Φ is and the points are distinct; for a linear kernel it is not",
+        "the matrix H “is strictly positive definite”",
+        "so it is for strictly positive definite Φ, which both assume, and distinct points; not "
+        "for the linear kernel of both text experiments",
         "H",
     ),
     Erratum(
         "A (23)",
-        "a strictly positive definite quadratic program",
-        "strictly convex on the feasible subspace only: the block of α₁ is zero",
-        "H",
+        "Y₂ᵀHY₂ is a “positive definite matrix, and the problem becomes a standard quadratic "
+        "program”",
+        "true; the matrix of the program in all α has a zero block besides, for α₁: it is strictly "
+        "convex on the feasible subspace only",
+        "R",
     ),
-    Erratum("A (25)", "Σλ̃_pφ_p in the linear program", "Σλ̃_pφ'_p, as in (26)", "W"),
+    Erratum(
+        "A (25)",
+        "the linear program minimizes over λ̃ with f = Σλ̃_pφ_p + Σc̃_jH_xj",
+        "Σλ̃_pφ'_p, as in (26); perhaps a prime lost in print",
+        "W",
+    ),
     Erratum(
         "A 3.2",
-        "ℓ equality constraints do not affect the computations much",
-        "true for interior points; a feasible direction moves ℓ + 1 variables in general, SMO two",
+        "“these equality constraints will not affect the computations much”",
+        "true for interior points; a feasible direction moves ℓ + 1 variables in general position, "
+        "SMO two",
         "H",
     ),
     Erratum(
         "A 4.2, points",
-        "virtual points x_v in the domain with φ_p(x_vq) = δ_pq",
-        "they exist in an extended domain, where Φ(x_v, ·) has to be defined too",
-        "W",
+        "“virtual points” with φ_p(x_vq) = δ_pq",
+        "a constant feature has no such point in the domain; they exist beside it, where Φ(x_v, ·) "
+        "has to be defined too",
+        "H",
     ),
     Erratum(
         "A 4.2, invariance",
-        "virtual points give invariance under linear maps of the features",
-        "the problem has it without them",
-        "W",
+        "“To provide the invariance, we consider an alternative approach”",
+        "the problem has this invariance without virtual points",
+        "R",
     ),
     Erratum(
         "A 5, COIL-20",
-        "twenty linearly independent features",
-        "on the sample of a pair of classes P has a low rank, and the kernel part vanishes",
-        "W",
+        "A 4.1 asks for “predefined linearly independent features”; A 5: “Twenty predefined "
+        "features” and “One-versus-one strategy”",
+        "on the sample of a pair of classes their P has a low rank, and the kernel part vanishes",
+        "H",
     ),
     Erratum(
         "A 5, nearest neighbours",
-        "the features make the bias a nearest-neighbour classifier",
-        "they say which classes are near, not how often: votes 1, 1, 2 and 2, 2, 1 look alike",
-        "W",
+        "“implicitly used” a nearest-neighbour “classifier as a generalized bias term”",
+        "the features say which classes are near, not how often: votes 1, 1, 2 and 2, 2, 1 look "
+        "alike; the same classifier where the neighbours agree",
+        "R",
     ),
     Erratum(
-        "A 5, B 5, pLSA",
-        "pLSA features beside a bias",
-        "P(z|d) sums to one: the constant is in the span already",
-        "H",
+        "A 6",
+        "“the most similar to our work is the semiparametric SVM”",
+        "true, and more: it is the same model",
+        "R",
     ),
-    Erratum("A 6", "the semiparametric SVM is the most similar model", "it is the same model", "W"),
     Erratum(
         "A, B, references",
-        "Light and Wayne in J. Numer. Math.; Micchelli on distances, matrices, …",
+        "Light and Wayne in “J. Numer. Math.”; Micchelli’s “Distances, matrices”",
         "Numerische Mathematik; distance matrices",
         "T",
     ),
     Erratum(
         "B 1, hinge",
-        "(1) with the hinge loss is the classical support vector machine",
-        "(1) has no bias; (2) with the constant free is the classical machine",
-        "W",
+        "(1) with the hinge loss “corresponds to the classical support vector machines”",
+        "up to the bias, which (1) does not have; (2) with the constant free is the classical "
+        "machine",
+        "R",
     ),
     Erratum(
         "B 1, finite dimension",
-        "finite dimensional problems do not need regularization",
-        "λ needs rank P = ℓ, and errors can grow by 1/σ_min(P)",
+        "“finite dimensional problems are often associated with well-posedness and do not need "
+        "regularization”",
+        "often; λ needs rank P = ℓ, and errors can grow by 1/σ_min(P)",
+        "R",
+    ),
+    Erratum(
+        "B before (8)", "“the orthogonality constraint between” Pf* and f − Pf*", "f* − Pf*", "T"
+    ),
+    Erratum(
+        "B (9)",
+        "λ and c “are uniquely specified by” m + ℓ equations",
+        "c is; λ iff rank P = ℓ",
         "H",
     ),
-    Erratum("B before (8)", "f − Pf* is orthogonal to Pf*", "f* − Pf*", "T"),
-    Erratum("B (9)", "λ and c are uniquely specified", "c is; λ iff rank P = ℓ", "H"),
-    Erratum("B (19)", "λ̃_p = λ'_p + c_p + Σc_iφ'_p(x_i)", "the sum is 0 by (9), so λ̃ = λ'", "T"),
+    Erratum(
+        "B (19)",
+        "λ̃_p = λ'_p + c_p + Σc_iφ'_p(x_i)",
+        "right; by B’s own (9) the sum is 0, so λ̃ = λ'",
+        "R",
+    ),
     Erratum("B (23)", "K̃²z + γmH̃z = K̃y", "K̃ᵀK̃z + γmH̃z = K̃ᵀy", "W"),
     Erratum("B before (24)", "K̃⁻¹ with O_(m−ℓ)×ℓ", "O_ℓ×(m−ℓ)", "T"),
     Erratum(
         "B before (24), inverse",
-        "K̃⁻¹, and with it H⁻¹, exists",
-        "not for a linear kernel or duplicates; (27) gives a solution without it",
+        "K̃⁻¹, and with it H⁻¹",
+        "exists for strictly positive definite Φ and distinct points, not for the linear kernel of "
+        "B 5; (27) gives a solution without it",
         "H",
     ),
     Erratum("B (25)", "[[I, 0], [Eᵀ, H + γmI]]", "[[I, −γmE], [Eᵀ, H + γmI]]", "W"),
     Erratum(
         "B (26)",
-        "λ̃ = y₁",
+        "λ̃ = y₁: “uniquely specifies” λ̃",
         "λ̃ = y₁ + γmEc̃; with it (27) is right and reads (H + γm(I + EᵀE))c̃ = y₂ − Eᵀy₁",
         "W",
+    ),
+    Erratum(
+        "B after (27)",
+        "with fast products “the complexity reduces to nearly” O(m log m)",
+        "for one product, in low dimension; conjugate gradients need more of them as γ falls",
+        "R",
     ),
 )

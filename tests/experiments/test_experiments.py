@@ -320,3 +320,11 @@ def test_a_journal_survives_what_cannot_change_its_numbers():
     moved = "from c import b\n# a remark\ndef f(x):\n    return g(x)  # more\n"
     assert _code(code) == _code(moved)
     assert _code(code) != _code(code.replace("g(x)", "g(2 * x)"))
+
+
+def test_the_page_that_opens_part_v_is_what_the_provenance_says():
+    from kernelbook.experiments import report
+    from tests.paths import BOOK, ROOT
+
+    assert (ROOT / report.PAGE).read_text(encoding="utf-8") == report.page(BOOK / "results")
+    assert {row[2] for row in report.ROWS} == set(NAMES)

@@ -273,7 +273,6 @@ def test_no_function_of_the_neighbour_features_is_the_vote():
     assert all((len(v) == 1) == (sum(near) == 1) for near, v in votes.items())
 
 
-@erratum("A 5, B 5, pLSA")
 def test_plsa_features_contain_the_constant():
     P = np.random.default_rng(0).dirichlet(np.full(10, 0.3), size=50)
     assert np.linalg.matrix_rank(P) == 10

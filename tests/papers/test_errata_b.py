@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import linalg
+from scipy.sparse.linalg import cg
 
 from kernelbook import papers
 from tests.naive import conditional as naive
@@ -217,6 +218,19 @@ def test_least_squares_on_finitely_many_features_can_be_ill_posed():
     assert growth[2] > 1e8
     # And where two features agree on the sample there is no unique answer at all.
     assert np.linalg.matrix_rank(np.column_stack([x, np.abs(x)])) == 1
+
+
+@erratum("B after (27)")
+def test_conjugate_gradients_need_more_products_for_less_regularization():
+    _, y, gram, P = curve(0)
+    H, _ = papers.split(gram, P)
+    l, count = P.shape[1], []
+    for reg in (1e-1, 1e-3, 1e-5):
+        A, steps = H + reg * len(y) * np.eye(len(H)), []
+        _, failed = cg(A, y[l:], rtol=1e-8, maxiter=2000, callback=steps.append)
+        assert not failed
+        count.append(len(steps))
+    assert count[0] < count[1] < count[2]
 
 
 def test_every_erratum_of_B_has_a_test():
