@@ -36,7 +36,7 @@ ROWS = (
         "noisy values of B’s hat function: seven widths, a free parabola",
         "abs",
         "../free/grls",
-        "stable under the width: held inside the data",
+        "stable under the width: held where the data are, not outside",
     ),
     (
         "C 1, 2",
@@ -79,11 +79,11 @@ ROWS = (
 
 TEXT = """# What was run
 
-Part V repeats every experiment of Li, Leung and Lee's two papers (A, the support vector machine with
-a generalized bias, and B, generalized regularized least squares) and of Giesen, Laue and Mueller's
-*Basis expansions for support vector machines* (C). The figures of the papers are pictures without
-numbers, so claims are compared by order and by the few numbers in the text. A verdict is about what
-was run, and no more; the chapters print every number from the tables in `book/results`.
+Part V repeats every experiment of Li, Leung and Lee's two papers (A, the support vector machine
+with a generalized bias, and B, generalized regularized least squares) and of Giesen, Laue and
+Mueller's *Basis expansions for support vector machines* (C). The papers' figures are pictures
+without numbers, so claims are compared by order and by the few numbers in the text. A verdict is
+about what was run, and no more; the chapters print every number from the tables in `book/results`.
 
 This page is written by `python -m kernelbook.experiments.report` from the provenance files beside
 the tables; `kernelbook experiment list` shows the same counts. A cell is one setting and one
