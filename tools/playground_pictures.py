@@ -1,9 +1,11 @@
 """Draw the pictures that stand for the playgrounds where there is no JavaScript, and in the PDF.
 
 Each is the playground itself at its start, without its controls, photographed in a browser: build
-the book (`make book`), then run this.  The picture in the README is one of them with its buttons.
+the book (`make book`), then run this.  The README shows the first page and a chapter's figure.
 """
 
+import base64
+import json
 import os
 import shutil
 import sys
@@ -15,8 +17,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "_build" / "html" / "book" / "playgrounds"
 PICTURES = ROOT / "book" / "_static" / "playgrounds"
 README = ROOT / "book" / "_static" / "readme.png"
-CONTROLS = ".pg-controls, .pg-numbers, .pg-note, .pg-chosen .pg-hit"
-HIDE = f"{CONTROLS}, .pg-bar, .pg-field"
+FIT = ROOT / "book" / "_static" / "fit.png"
+FORECAST = ROOT / "book" / "evidence" / "keep.ipynb", "keep-forecast"
+HIDE = ".pg-controls, .pg-numbers, .pg-note, .pg-chosen .pg-hit, .pg-bar, .pg-field"
 
 
 def main():
@@ -34,21 +37,33 @@ def main():
             place = page.locator(".playground[data-state=ready]")
             place.wait_for()
             page.wait_for_timeout(500)  # fonts and layout
-            page.add_style_tag(content=f"{HIDE} {{ display: none !important; }}")
+            page.add_style_tag(
+                content=f"{HIDE} {{ display: none !important; }}"
+                ".pg-stage { grid-template-columns: minmax(0, 1fr) !important; }"
+            )
+            page.wait_for_timeout(500)  # the plots follow their width
             target = PICTURES / f"{place.get_attribute('data-playground')}.png"
             place.screenshot(path=target, animations="disabled")
             print(target.relative_to(ROOT))
-        page.goto((PAGES / "classification.html").as_uri())
-        place = page.locator(".playground[data-state=ready]")
-        page.add_style_tag(
-            content=f"{CONTROLS} {{ display: none !important; }}"
-            ".bd-sidebar-secondary { display: none !important; }"
-            ".playground { width: 46rem; padding: 10px; }"
-        )
-        page.wait_for_timeout(800)  # the plots follow their new width
-        place.screenshot(path=README, animations="disabled")
+        page.set_viewport_size({"width": 1100, "height": 700})
+        page.goto((PAGES.parent / "index.html").as_uri())
+        page.locator(".playground[data-state=ready]").wait_for()
+        page.add_style_tag(content=".bd-header, .bd-header-article { display: none !important; }")
+        page.wait_for_timeout(800)  # the plots follow their width
+        page.screenshot(path=README, animations="disabled")
         print(README.relative_to(ROOT))
         browser.close()
+    FIT.write_bytes(stored_figure(*FORECAST))
+    print(FIT.relative_to(ROOT))
+
+
+def stored_figure(notebook, name):
+    """The picture of a chapter's figure, as the notebook stores it."""
+    for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
+        if cell["metadata"].get("mystnb", {}).get("figure", {}).get("name") == name:
+            pictures = [o["data"].get("image/png") for o in cell["outputs"] if "data" in o]
+            return base64.b64decode("".join(next(filter(None, pictures))))
+    sys.exit(f"{notebook.relative_to(ROOT)} has no figure named {name}")
 
 
 if __name__ == "__main__":

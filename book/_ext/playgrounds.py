@@ -8,6 +8,9 @@ The playgrounds are JavaScript modules in `book/_playgrounds`, one idea a file;
     A sentence for readers without JavaScript.
     ```
 
+`:start: degree=-1;width=0.4` sets controls as a link to a state does (sliders
+by their positions), `:compact:` leaves out all but the plot and the controls.
+
 Without JavaScript, and in the PDF, a picture and the sentence stand in its
 place: `book/_static/playgrounds/<name>.png`, made by
 `tools/playground_pictures.py`.
@@ -28,7 +31,11 @@ SCRIPT = "playgrounds.js"
 
 class Playground(SphinxDirective):
     required_arguments = 1
-    option_spec = {"alt": directives.unchanged_required}  # noqa: RUF012
+    option_spec = {  # noqa: RUF012
+        "alt": directives.unchanged_required,
+        "start": directives.unchanged_required,
+        "compact": directives.flag,
+    }
     has_content = True
 
     def run(self):
@@ -44,6 +51,11 @@ class Playground(SphinxDirective):
         place = (
             f'<div class="playground" data-playground="{name}" role="group" '
         )
+        if "compact" in self.options:
+            place += "data-compact "
+        if "start" in self.options:
+            start = html.escape("".join(self.options["start"].split()))
+            place += f'data-start="{start}" '
         place += f'aria-label="Playground: {name.replace("-", " ")}">'
         live = nodes.raw(
             "", f"{place}<noscript>{figure}</noscript></div>", format="html"

@@ -8,10 +8,11 @@ import { dot, times } from "./linalg.mjs";
 import { Plot, range } from "./plot.mjs";
 import { Points } from "./points.mjs";
 import { start as samples } from "./regression.mjs";
-import { button, choice, digits, element, frame, legend, markPath, numberList, slider } from "./ui.mjs";
+import { button, choice, digits, element, frame, legend, markPath, numberList, permalink, slider, stage } from "./ui.mjs";
 
 const X = [0, 10];
 const FLOOR = -2;
+const CLOSEST = 0.02; // nearer anchors would leave no digits of the fit
 
 export function startAnchors(count) {
   return [[5], [2, 8], [1, 5, 9]][count - 1].map((x) => ({ x, y: FLOOR }));
@@ -80,6 +81,8 @@ export function anchors(root) {
   const editor = new Points({
     plot, points: list, changed: go, say: view.say, noun: "anchor", flat: true,
     place: (p) => ({ ...p, y: FLOOR }),
+    forbidden: (p, i) => (list.some((other, k) => k !== i && Math.abs(other.x - p.x) < CLOSEST)
+      ? `Another anchor stands at ${Number(p.x.toFixed(2))}: no feature can be 1 at one of the two and 0 at the other.` : null),
     look: () => ({ shape: "diamond", kind: "mark mark-anchor" }),
   });
   editor.bar.append(button("reset", "Start again", () => {
@@ -89,13 +92,16 @@ export function anchors(root) {
   }));
   const figure = (p, text) => element("figure", {}, p.node, element("figcaption", {}, text));
   root.append(
-    legend([["line-free", "the fit"], ["line-trend", "its part in the span of the features"],
-      ["mark mark-sample", "samples"], ["mark mark-anchor", "anchors: drag them along the axis"]]),
-    editor.node, editor.bar,
-    element("p", { class: "pg-caption" }, "The cardinal features: each is 1 at one anchor and 0 at the others."),
-    cardinal.node,
-    element("div", { class: "pg-pair" }, figure(plotH, "conditional kernel H(x, x′)"), figure(plotK, "reproducing kernel K(x, x′)")),
-    element("div", { class: "pg-controls" }, degree.row, width.row, reg.row), numbers.list, note, view.live);
+    stage([editor.node,
+      legend([["line-free", "the fit"], ["line-trend", "its part in the span of the features"],
+        ["mark mark-sample", "samples"], ["mark mark-anchor", "anchors: drag them along the axis"]]),
+      element("p", { class: "pg-caption" }, "The cardinal features: each is 1 at one anchor and 0 at the others."),
+      cardinal.node],
+    [element("div", { class: "pg-controls" }, degree.row, width.row, reg.row),
+      element("div", { class: "pg-pair" },
+        figure(plotH, "kernel H"), figure(plotK, "kernel K")), note]),
+    editor.bar, numbers.list, view.live);
+  permalink(root, { anchors: { points: list, keys: ["x"], place: (p) => ({ ...p, y: FLOOR }) } }, go);
   const plots = [plot, cardinal, plotH, plotK];
   plots.forEach((p) => p.resize());
 

@@ -6,7 +6,7 @@ import { matrix, times, transposeTimes, work } from "./linalg.mjs";
 import { Plot, range, tenths } from "./plot.mjs";
 import { Points } from "./points.mjs";
 import { startSVM } from "./svm.mjs";
-import { button, choice, digits, element, follow, frame, legend, numberList, slider } from "./ui.mjs";
+import { button, choice, digits, element, follow, frame, legend, numberList, permalink, slider, stage } from "./ui.mjs";
 
 const X = [0, 10];
 const WIDTHS = [0.1, 4];
@@ -127,7 +127,7 @@ export function basisFunctions(root) {
   const orthonormal = small(X, [-2.5, 2.5], "The orthonormal functions; the newest is drawn bold.");
   const progress = small([0, 1], [0, 1], "The objective after each step; it never rises.");
   const C = slider({
-    name: "C", label: "price C of a unit of loss", min: 0.01, max: 1000, step: 0.1, value: 10, log: true,
+    name: "C", label: "weight C of the losses", min: 0.01, max: 1000, step: 0.1, value: 10, log: true,
     show: (v) => v.toPrecision(3), change: go,
   });
   const degree = choice({
@@ -159,11 +159,13 @@ export function basisFunctions(root) {
   const step = () => {
     const target = shown && mostMisclassified(points, functions, shown.values);
     if (target) editor.add({ x: target.x, y: width.value });
-    else view.say("Every sample has a function.");
+    else editor.refuse("Every sample has a function already.");
+    limit.textContent = editor.words.textContent;
   };
   const back = () => {
     editor.selected = functions.length - 1;
     editor.remove();
+    limit.textContent = editor.words.textContent;
   };
   const restart = () => {
     points.splice(0, points.length, ...start());
@@ -172,18 +174,24 @@ export function basisFunctions(root) {
     go();
   };
   const figure = (part, text) => element("figure", {}, part.node, element("figcaption", {}, text));
+  const limit = element("span", { class: "pg-refusal" });
   root.append(
-    legend([["line-free", "f"], ["line-margin", "margins ±1"], ["mark mark-minus", "class −1"],
-      ["mark mark-plus", "class +1"], ["mark mark-anchor", "a basis function: its centre and its width"]]),
-    samples.node, samples.bar,
-    element("div", { class: "pg-bar", role: "group", "aria-label": "The construction" },
+    stage([samples.node,
+      legend([["line-free", "f"], ["line-margin", "margins ±1"], ["mark mark-minus", "class −1"],
+        ["mark mark-plus", "class +1"], ["mark mark-anchor", "a basis function: its centre and its width"]]),
+      element("p", { class: "pg-caption" }, "The functions: drag one sideways to move its centre, up to widen it."),
+      editor.node],
+    [element("div", { class: "pg-bar", role: "group", "aria-label": "The construction" },
       button("step", "Add a function at the most misclassified sample", step),
-      button("back", "Take the last one back", back), button("reset", "Start again", restart)),
-    element("p", { class: "pg-caption" }, "The functions: drag one sideways to move its centre, up to widen it."),
-    editor.node, editor.bar,
+      button("back", "Take the last one back", back), button("reset", "Start again", restart), limit),
+    element("div", { class: "pg-controls" }, width.row, C.row, degree.row)]),
     element("div", { class: "pg-pair" },
       figure(orthonormal, "orthonormal functions, the newest bold"), figure(progress, "objective, by number of functions")),
-    element("div", { class: "pg-controls" }, width.row, C.row, degree.row), numbers.list, view.live);
+    samples.bar, editor.bar, numbers.list, view.live);
+  permalink(root, {
+    points: { points, keys: ["x", "y"], place: (p) => ({ ...p, y: p.y > 0 ? 1 : -1 }) },
+    functions: { points: functions, keys: ["x", "y"], place: (p) => ({ ...p, y: Math.min(WIDTHS[1], Math.max(WIDTHS[0], p.y)) }) },
+  }, go);
   const plots = [plot, widths, orthonormal, progress];
   plots.forEach((p) => p.resize());
 
@@ -195,7 +203,7 @@ export function basisFunctions(root) {
     steps = now.steps ?? steps;
     plot.path("margins", "line-margin", [1, -1].map((v) => `M${plot.px(X[0])} ${plot.py(v)}H${plot.px(X[1])}`).join(""));
     plot.path("zero", "line-thin", `M${plot.px(X[0])} ${plot.py(0)}H${plot.px(X[1])}`);
-    plot.curve("f", "line-free", grid, onGrid(now, grid).f);
+    plot.curve("f", "line-free", grid, onGrid(now, grid).f, true);
     drawOrthonormal(now.basis);
     drawProgress();
     samples.draw();

@@ -8,7 +8,7 @@ import { Plot, range } from "./plot.mjs";
 import { Points } from "./points.mjs";
 import { startSVM } from "./svm.mjs";
 import {
-  button, choice, digits, element, follow, frame, legend, numberList, randomNumbers, slider,
+  button, choice, digits, element, follow, frame, legend, numberList, permalink, randomNumbers, slider, stage,
 } from "./ui.mjs";
 
 const X = [-2, 2];
@@ -107,7 +107,7 @@ export function classification(root) {
     show: (v) => v.toPrecision(3), change: go,
   });
   const C = slider({
-    name: "C", label: "price C of a unit of loss", min: 0.01, max: 1000, step: 0.1, value: 10, log: true,
+    name: "C", label: "weight C of the losses", min: 0.01, max: 1000, step: 0.1, value: 10, log: true,
     show: (v) => v.toPrecision(3), change: go,
   });
   const next = choice({
@@ -141,15 +141,19 @@ export function classification(root) {
     go();
   }));
   const figure = (plotOfPart, text) => element("figure", {}, plotOfPart.node, element("figcaption", {}, text));
-  root.append(
-    legend([["line-border", "f = 0"], ["line-margin", "f = ±1, the margins"], ["mark mark-minus", "class −1"],
-      ["mark mark-plus", "class +1"], ["mark mark-minus mark-support", "support vector"],
-      ["mark mark-minus mark-bound", "support vector at the bound C"]]),
-    editor.node, editor.bar,
-    element("div", { class: "pg-pair" },
-      figure(freePlot, "free part Σ λₚφₚ"), figure(kernelPlot, "kernel part Σ βᵢΦ(xᵢ, ·)")),
-    element("div", { class: "pg-controls" }, features.row, width.row, C.row, next.row),
-    numbers.list, note, view.live);
+  const key = legend([["line-border", "f = 0"], ["line-margin", "f = ±1, the margins"], ["mark mark-minus", "class −1"],
+    ["mark mark-plus", "class +1"], ["mark mark-minus mark-support", "support vector"],
+    ["mark mark-minus mark-bound", "support vector at the bound C"]]);
+  const pair = element("div", { class: "pg-pair" },
+    figure(freePlot, "the free part"), figure(kernelPlot, "the kernel part"));
+  const controls = element("div", { class: "pg-controls" }, features.row, width.row, C.row, next.row);
+  if ("compact" in root.dataset) { // the picture of a first page: a plot, three controls and the two parts
+    next.row.hidden = true;
+    root.append(stage([editor.node], [controls, pair, note]), view.live);
+  } else {
+    root.append(stage([editor.node, key], [controls, pair, note]), editor.bar, numbers.list, view.live);
+    permalink(root, { points: { points, keys: ["x", "y", "label"] } }, go);
+  }
   [plot, freePlot, kernelPlot].forEach((p) => p.resize());
 
   function update(changed) {

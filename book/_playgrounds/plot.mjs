@@ -92,8 +92,8 @@ export class Plot {
     this.paths[name].setAttribute("d", d);
   }
 
-  /** A curve through the points (xs_i, ys_i), kept near the frame. */
-  curve(name, kind, xs, ys) {
+  /** A curve through the points (xs_i, ys_i), kept near the frame; where it leaves it, the edge says how far. */
+  curve(name, kind, xs, ys, leaves = false) {
     const { top, bottom } = this.box;
     const far = bottom - top;
     let d = "";
@@ -102,6 +102,31 @@ export class Plot {
       d += `${i ? "L" : "M"}${tenths(this.px(xs[i]))} ${tenths(y)}`;
     }
     this.path(name, kind, d);
+    if (leaves) this.edge(name, kind, xs, ys);
+  }
+
+  /** Beside the edge, above or below, the farthest value outside. */
+  edge(name, kind, xs, ys) {
+    const { left, right, top, bottom } = this.box;
+    let [high, low] = [0, 0];
+    for (let i = 0; i < xs.length; i++) {
+      if (ys[i] > ys[high]) high = i;
+      if (ys[i] < ys[low]) low = i;
+    }
+    const tell = (side, i, gone, sign, y) => {
+      const key = `${name} ${side}`;
+      this.outside ??= {};
+      if (!this.outside[key] && !gone) return;
+      if (!this.outside[key]) {
+        this.outside[key] = svgElement("text", { class: `pg-outside of-${kind}`, "text-anchor": "middle" });
+        this.marks.before(this.outside[key]);
+      }
+      const node = this.outside[key];
+      node.textContent = gone ? `${sign} ${Number(ys[i].toPrecision(3))}`.replace("-", "−") : "";
+      if (gone) set(node, { x: Math.min(right - 24, Math.max(left + 24, this.px(xs[i]))), y });
+    };
+    tell("above", high, xs.length && ys[high] > this.y[1], "↑", top + 13);
+    tell("below", low, xs.length && ys[low] < this.y[0], "↓", bottom - 5);
   }
 
   /** Tint the plane by the sign and size of values on a grid, row by row of increasing y. */

@@ -14,11 +14,12 @@ export class Points {
    * say       tells a screen reader a sentence at once
    * look      (point, index) → { shape, kind }
    * place     keeps a moved point where it may be
+   * forbidden (point, index) → why a point may not be there, or null
    * added     makes a new point of { x, y }; without it none can be added or removed
    * noun      what a point is called
    */
   constructor(options) {
-    Object.assign(this, { place: (p) => p, added: null, noun: "point", least: 1, most: 200 }, options);
+    Object.assign(this, { place: (p) => p, forbidden: () => null, added: null, noun: "point", least: 1, most: 200 }, options);
     this.selected = 0;
     this.nodes = [];
     this.plot.svg.classList.add("pg-editable");
@@ -53,6 +54,7 @@ export class Points {
     });
     this.fields = { x: field("x", x), ...(this.flat ? {} : { y: field("y", y) }) };
     this.title = element("span", { class: "pg-selected" });
+    this.words = element("span", { class: "pg-refusal", role: "status" });
     this.bar = element("div", { class: "pg-bar", role: "group", "aria-label": `The selected ${this.noun}` },
       button("previous", "‹", () => this.select(this.selected - 1)),
       this.title,
@@ -63,6 +65,12 @@ export class Points {
     if (this.added) {
       this.bar.append(button("add", "Add", () => this.add()), button("remove", "Remove", () => this.remove()));
     }
+    this.bar.append(this.words);
+  }
+
+  /** What is not done is said, to eyes and ears, until something is done. */
+  refuse(sentence) {
+    this.words.textContent = sentence;
   }
 
   // ------------------------------------------------------------------------------ pointer
@@ -142,7 +150,11 @@ export class Points {
   moveTo(i, point, typing = null) {
     const { x, y } = this.plot;
     const inside = (v, [low, high]) => Math.min(high, Math.max(low, v));
-    Object.assign(this.points[i], this.place({ ...point, x: inside(point.x, x), y: inside(point.y, y) }, i));
+    const target = this.place({ ...point, x: inside(point.x, x), y: inside(point.y, y) }, i);
+    const obstacle = this.forbidden(target, i);
+    this.refuse(obstacle ?? "");
+    if (obstacle) return;
+    Object.assign(this.points[i], target);
     this.refresh(typing);
     this.changed();
   }
@@ -155,9 +167,10 @@ export class Points {
   }
 
   add(where = null) {
-    if (this.points.length >= this.most) return this.say(`No more than ${this.most} ${this.noun}s.`);
+    if (this.points.length >= this.most) return this.refuse(`There are ${this.most} ${this.noun}s, the most there can be.`);
     const { x, y } = this.plot;
     const at = where ?? { x: (x[0] + x[1]) / 2, y: (y[0] + y[1]) / 2 };
+    this.refuse("");
     this.points.push(this.place(this.added(at), this.points.length));
     this.select(this.points.length - 1);
     this.changed();
@@ -165,7 +178,10 @@ export class Points {
   }
 
   remove() {
-    if (this.points.length <= this.least) return this.say(`At least ${this.least} must stay.`);
+    if (this.points.length <= this.least) {
+      return this.refuse(this.least > 1 ? `At least ${this.least} ${this.noun}s must stay.` : `One ${this.noun} must stay.`);
+    }
+    this.refuse("");
     this.points.splice(this.selected, 1);
     this.select(Math.min(this.selected, this.points.length - 1));
     this.changed();
@@ -186,7 +202,9 @@ export class Points {
     const p = this.points[this.selected];
     this.title.textContent = `${this.noun} ${p ? this.selected + 1 : 0} of ${this.points.length}`;
     for (const [axis, field] of Object.entries(this.fields)) {
-      if (axis !== typing) field.input.value = p ? Number(p[axis].toFixed(6)) : "";
+      if (axis === typing) continue;
+      field.input.value = p ? Number(p[axis].toFixed(6)) : "";
+      field.refuse("");
     }
   }
 

@@ -7,7 +7,7 @@ import { times } from "./linalg.mjs";
 import { Plot, range } from "./plot.mjs";
 import { Points } from "./points.mjs";
 import {
-  button, checkbox, digits, element, frame, legend, numberField, numberList, randomNumbers, slider,
+  button, checkbox, digits, element, frame, legend, numberField, numberList, permalink, randomNumbers, slider, stage,
 } from "./ui.mjs";
 
 const X = [0, 10];
@@ -109,9 +109,10 @@ export function regression(root) {
     ["line-wrong", "(26) as printed"], ["line-trend", "free part"], ["mark mark-sample", "samples"],
     ["mark mark-anchor", "first samples, the anchors of (26)"]]);
   root.append(
-    key, editor.node, editor.bar,
-    element("div", { class: "pg-controls" }, width.row, reg.row, degree.row, ridge.row, printed.row, trend.row),
-    element("p", {}, probe.row), numbers.list, note, view.live);
+    stage([editor.node, key], [element("div", { class: "pg-controls" },
+      width.row, reg.row, degree.row, ridge.row, printed.row, trend.row), note]),
+    editor.bar, element("p", {}, probe.row), numbers.list, view.live);
+  permalink(root, { points: { points, keys: ["x", "y"] } }, go);
   plot.resize();
 
   function update() {
@@ -124,9 +125,9 @@ export function regression(root) {
     const { curves } = result;
     const hidden = [];
     plot.curve("trend", "line-trend", trend.value ? grid : hidden, curves.free.trend);
-    plot.curve("ridge", "line-ridge", ridge.value ? grid : hidden, curves.ridge.whole);
-    plot.curve("wrong", "line-wrong", curves.wrong ? grid : hidden, curves.wrong ? curves.wrong.whole : hidden);
-    plot.curve("free", "line-free", grid, curves.free.whole);
+    plot.curve("ridge", "line-ridge", ridge.value ? grid : hidden, curves.ridge.whole, true);
+    plot.curve("wrong", "line-wrong", curves.wrong ? grid : hidden, curves.wrong ? curves.wrong.whole : hidden, true);
+    plot.curve("free", "line-free", grid, curves.free.whole, true);
     key.only(["line-free", "mark mark-sample", ...(ridge.value ? ["line-ridge"] : []),
       ...(curves.wrong ? ["line-wrong", "mark mark-anchor"] : []), ...(trend.value ? ["line-trend"] : [])]);
     editor.draw();

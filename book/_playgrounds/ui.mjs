@@ -1,5 +1,7 @@
 // Elements, controls and numbers: what every playground is built of.
 
+import { read, write } from "./state.mjs";
+
 export function element(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
   set(node, attributes);
@@ -37,6 +39,7 @@ export function slider({ name, label, min, max, step, value, log = false, show =
     output.textContent = text;
     input.setAttribute("aria-valuetext", text);
   };
+  input.addEventListener("restored", tell);
   input.addEventListener("input", () => { tell(); change(); });
   tell();
   const row = element("div", { class: "pg-control" }, element("label", { for: id }, label), input, output);
@@ -61,17 +64,24 @@ export function checkbox({ name, label, value, change }) {
   return { row, input, get value() { return input.checked; } };
 }
 
+/** A field for a number; what it does not accept it says beside it, and it changes nothing. */
 export function numberField({ name, label, min, max, step, value, change }) {
   const id = fresh();
   const input = element("input", { type: "number", id, name, min, max, step: step ?? "any" });
   if (value !== undefined) input.value = value;
-  const accept = () => {
-    const typed = Number(input.value);
-    if (input.value !== "" && typed >= min && typed <= max) change(typed);
+  const words = element("span", { class: "pg-refusal", role: "status" });
+  const refuse = (sentence) => {
+    words.textContent = sentence;
+    set(input, { "aria-invalid": sentence ? "true" : null });
   };
-  input.addEventListener("input", accept);
-  const row = element("span", { class: "pg-field" }, element("label", { for: id }, label), input);
-  return { row, input };
+  input.addEventListener("input", () => {
+    const typed = Number(input.value);
+    const good = input.value !== "" && typed >= min && typed <= max;
+    refuse(good ? "" : input.value === "" ? "a number is missing" : `${input.value} is not between ${min} and ${max}`);
+    if (good) change(typed);
+  });
+  const row = element("span", { class: "pg-field" }, element("label", { for: id }, label), input, words);
+  return { row, input, refuse };
 }
 
 export function button(name, label, press) {
@@ -99,6 +109,48 @@ export function numberList(entries) {
   return { list, show: (name, value) => {
     cells[name].textContent = typeof value === "number" ? digits(value) : value;
   } };
+}
+
+/** Plot and what belongs to it on one side, the controls beside it where there is room, below it on a phone. */
+export function stage(view, side) {
+  return element("div", { class: "pg-stage" },
+    element("div", { class: "pg-view" }, ...view), element("div", { class: "pg-side" }, ...side));
+}
+
+/**
+ * Starts from the state that the address or the page names, and offers a link that keeps the state.
+ *
+ * lists: { name: { points, keys, place } }; `changed` is called when a state was set.
+ */
+export function permalink(root, lists, changed) {
+  const name = root.dataset.playground;
+  const controls = [...root.querySelectorAll(".pg-controls [name]")];
+  for (const list of Object.values(lists)) list.place ??= (p) => p;
+  const restore = (text) => {
+    if (!text || !read(text, controls, lists)) return;
+    for (const input of controls) input.dispatchEvent(new Event("restored"));
+    changed();
+  };
+  restore(root.dataset.start);
+  const mine = () => decodeURIComponent(location.hash).match(/^#playground=([\w-]+);(.*)$/) ?? [];
+  const follow = () => {
+    const [, whose, text] = mine();
+    if (whose === name) {
+      restore(text);
+      root.scrollIntoView();
+    }
+  };
+  follow();
+  addEventListener("hashchange", follow);
+  const note = element("span", { class: "pg-link", role: "status" });
+  const link = button("link", "Link to this state", () => {
+    history.replaceState(null, "", `#playground=${name};${write(controls, lists)}`);
+    const told = () => { note.textContent = "The address of this page now keeps the state."; };
+    if (!navigator.clipboard) return told();
+    return navigator.clipboard.writeText(location.href)
+      .then(() => { note.textContent = "Copied; the address of this page keeps the state, too."; }, told);
+  });
+  root.append(element("div", { class: "pg-bar" }, link, note));
 }
 
 /** What a line or a mark means: entries [class, text]; `legend.only(classes)` hides the others. */

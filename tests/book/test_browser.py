@@ -25,7 +25,7 @@ RAW_MYST = re.compile(r"\{(?:doc|eq|ref|cite[:a-z]*|prf:ref|index|term|numref)\}
 
 # Formulas that failed, pictures that did not come, text as a reader would copy it.
 LOOK = """async () => {
-  if (window.MathJax?.startup) await MathJax.startup.promise;
+  await window.KERNELBOOK_MATH;
   const failed = document.querySelectorAll(
     '[data-mjx-error], mjx-merror, [data-mml-node="merror"]');
   const containers = [...document.querySelectorAll('mjx-container')];
@@ -173,6 +173,34 @@ def test_the_front_door_leads_to_the_first_page(tab):
     assert tab.trouble == []
 
 
+@pytest.mark.parametrize("size", [PHONE, DESK])
+def test_the_first_screen_explains_itself(tab, size):
+    """What it is, a picture that moves, three doors; a sample is dragged and the border follows."""
+    page = tab.open("book/index.html")
+    page.set_viewport_size(size)
+    page.wait_for_selector('.playground[data-state="ready"]')
+    top = page.locator("article p").first
+    assert top.inner_text().startswith(
+        "Tell a kernel machine what you already know, free of charge."
+    )
+    assert page.locator(".pg-pad").bounding_box()["y"] < size["height"] * 0.65
+    border = "() => document.querySelector('.pg-lines .line-border').getAttribute('d')"
+    before = page.evaluate(border)
+    page.locator(".pg-pad").focus()
+    for _ in range(8):
+        page.keyboard.press("ArrowUp")
+    page.wait_for_function(f"before => ({border})() !== before", arg=before)
+    doors = page.locator("#where-to-begin .sd-card a.sd-stretched-link")
+    assert [a.get_attribute("href").partition("#")[0] for a in doors.all()] == [
+        "foundations/regularized_approximation.html",
+        "free/generalized_representer.html",
+        "back/api.html",
+    ]
+    assert page.locator("#what-is-in-it .sd-card img").count() == 6
+    assert tab.wide() == {"phone": [], "desk": []} if size is PHONE else True
+    assert tab.trouble == []
+
+
 def test_a_screen_reader_finds_the_formulas(tab):
     """In the tree that browsers give to assistive technology, formulas are mathematics."""
     page = tab.open("book/free/virtual.html")
@@ -191,27 +219,52 @@ def test_a_screen_reader_finds_the_formulas(tab):
     assert sum(role == "MathMLIdentifier" for role in roles) > formulas
 
 
-def test_the_search_finds_virtual_samples(tab):
-    page = tab.open("search.html?q=virtual+samples")
-    links = page.locator("#search-results ul.search a")
-    links.first.wait_for()
-    page.wait_for_function(
-        "() => /^Search finished/.test(document.querySelector('#search-results p')?.innerText)"
+def search(tab, question):
+    """The titles, pages and lines that the search page shows."""
+    page = tab.open(f"search.html?q={question.replace(' ', '+')}")
+    page.locator("#search-results[data-state=ready]").wait_for()
+    return page.locator("#search-results li").evaluate_all(
+        """items => items.map(i => {
+          const a = i.querySelector('a');
+          return [a.innerText, a.getAttribute('href').split('?')[0], i.querySelector('p').innerText];
+        })"""
     )
-    assert any("virtual.html" in a.get_attribute("href") for a in links.all())
-    # Also from a folder, without a server, a line of text stands under each page that was found.
-    lines = page.locator("#search-results ul.search p.context").all_inner_texts()
-    assert len(lines) >= 5
-    assert all("virtual" in line.lower() or "sample" in line.lower() for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("question", "first_page"),
+    [
+        ("virtual samples", "book/free/virtual.html"),
+        ("leave one out", "book/free/grls.html"),
+        ("anchor invariance", "book/free/invariance.html"),
+        ("duality", "book/foundations/duality.html"),
+        ("GRLSRegressor", "book/back/api.html"),
+    ],
+)
+def test_the_search_finds_phrases_and_titles_first(tab, question, first_page):
+    found = search(tab, question)
+    pages = [page for _, page, _ in found if page != "book/back/glossary.html"]
+    assert pages[0] == first_page
+    assert not [line for *_, line in found if "\\" in line]  # no raw TeX
     assert tab.trouble == []
 
 
-def test_a_term_of_the_glossary_is_found_by_its_name(tab):
-    page = tab.open("search.html?q=anchors")
-    page.locator("#search-results a[data-term]").first.wait_for()
-    names = page.locator("#search-results ul.search a").all_inner_texts()
-    assert "Glossary: anchors" in names
-    assert len(set(names)) == len(names)
+def test_a_student_finds_kriging_on_a_phone(tab):
+    """By the sign in the header, without a server; the result leads to the word."""
+    page = tab.open("book/foundations/regularized_approximation.html")
+    page.keyboard.press("/")
+    field = page.locator("#pst-search-dialog input")
+    field.fill("kriging")
+    field.press("Enter")
+    page.wait_for_url("**/search.html?q=kriging")
+    first = page.locator("#search-results li a").first
+    first.wait_for()
+    assert first.inner_text() == "kriging"  # the term of the glossary
+    lines = page.locator("#search-results mark").all_inner_texts()
+    assert len(lines) >= 5
+    assert all(line.lower().startswith("krig") for line in lines)
+    first.click()
+    page.wait_for_url("**/glossary.html*")
     assert tab.trouble == []
 
 

@@ -1,6 +1,7 @@
 """The built pages load nothing from the network and link to nothing that is missing."""
 
 import json
+import re
 from functools import cache
 from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
@@ -98,9 +99,10 @@ def test_style_sheets_load_only_their_own_files():
 
 
 def test_math_comes_from_the_book():
-    scripts = [s for s in parsed(HTML / "book" / "back" / "notation.html").loads if "tex-svg" in s]
-    assert len(scripts) == 1
-    assert not external(scripts[0])
+    page = (HTML / "book" / "back" / "notation.html").read_text(encoding="utf-8")
+    (script,) = re.findall(r'data-mathjax="([^"]*)"', page)
+    assert not external(script)
+    assert (HTML / "book" / "back" / script).exists()
 
 
 def test_links_inside_the_book_lead_somewhere():
@@ -149,11 +151,11 @@ def test_the_notebook_of_each_chapter_can_be_downloaded():
 
 def test_figures_are_transparent():
     """They stand on light and on dark pages; a white card would glare on the latter."""
-    from matplotlib.image import imread
+    from PIL import Image
 
-    pictures = list((HTML / "_images").glob("*.png"))
+    pictures = [p for p in (HTML / "_images").iterdir() if p.suffix in (".png", ".webp")]
     assert len(pictures) > 20
     for path in pictures:
-        corner = imread(path)[0, 0]
-        assert len(corner) == 4, path.name
-        assert corner[3] == 0, path.name
+        with Image.open(path) as image:
+            assert image.mode == "RGBA", path.name
+            assert image.getpixel((0, 0))[3] == 0, path.name

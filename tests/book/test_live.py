@@ -21,9 +21,10 @@ CHAPTER = "foundations/regularized_approximation.html"
 
 
 @pytest.mark.skipif(NODE is None, reason="no node: the modules need one")
-def test_the_modules_pass_their_own_tests():
+@pytest.mark.parametrize("modules", ["live/modules.test.mjs", "search/search.test.mjs"])
+def test_the_modules_pass_their_own_tests(modules):
     done = subprocess.run(
-        [NODE, "--test", str(ROOT / "tests" / "live" / "modules.test.mjs")],
+        [NODE, "--test", str(ROOT / "tests" / modules)],
         capture_output=True,
         text=True,
         timeout=120,
