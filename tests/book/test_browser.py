@@ -226,7 +226,8 @@ def search(tab, question):
     return page.locator("#search-results li").evaluate_all(
         """items => items.map(i => {
           const a = i.querySelector('a');
-          return [a.innerText, a.getAttribute('href').split('?')[0], i.querySelector('p').innerText];
+          const line = i.querySelector('p').innerText;
+          return [a.innerText, a.getAttribute('href').split('?')[0], line];
         })"""
     )
 

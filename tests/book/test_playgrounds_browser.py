@@ -376,7 +376,7 @@ def test_a_curve_that_leaves_the_plot_says_where_it_went(page):
     page.goto(page.url.partition("#")[0] + f"#playground=regression;{state}")
     page.wait_for_function("() => document.querySelectorAll('.pg-marks > g').length === 3")
     ground.settle()
-    model = GRLSRegressorCV(Gaussian(10**0.5), Polynomials(2), regs=[10.0])
+    model = GRLSRegressor(Gaussian(10**0.5), Polynomials(2), reg=10.0)
     ends = model.fit(ground.points()[:, :1], ground.points()[:, 1]).predict([[0.0], [10.0]])
     assert f"↓ −{abs(ends.min()):.0f}" in outside.all_text_contents()
 
