@@ -28,7 +28,6 @@ MOSTLY_BOOLEANS = {
     "virtual",
     "primal_trick",
     "beyond",
-    "choosing",
     "fast",
     "smo",
 }
@@ -36,7 +35,6 @@ TIME_TO_BE_NAMED = {
     "duality",
     "kernel_trick",
     "kernels",
-    "regularized_approximation",
     "representer",
     "construction",
     "generalized_representer",
@@ -45,9 +43,13 @@ TIME_TO_BE_NAMED = {
     "thin_plates",
     "virtual",
     "primal_trick",
-    "beyond",
     "fast",
     "smo",
+    "coil20",
+    "ionosphere",
+    "keep",
+    "spirals",
+    "text",
 }
 
 
