@@ -35,6 +35,7 @@ TIME_TO_BE_NAMED = {
     "duality",
     "kernel_trick",
     "kernels",
+    "regularized_approximation",
     "representer",
     "construction",
     "generalized_representer",
@@ -43,13 +44,9 @@ TIME_TO_BE_NAMED = {
     "thin_plates",
     "virtual",
     "primal_trick",
+    "beyond",
     "fast",
     "smo",
-    "coil20",
-    "ionosphere",
-    "keep",
-    "spirals",
-    "text",
 }
 
 
