@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import linalg
 
-from kernelbook.course import Assignment, Question
+from kernelbook.course import LIMIT, Assignment, Question, Slip
 
 
 def minimizer(gram, P, y, reg):
@@ -96,7 +96,7 @@ def split(rng):
         H = conditional(gram, gram[:, :l], gram[:l, :l], E)[l:, l:]
         yield f"{m} samples, {l} features", (H, E[l:], y[:l], y[l:], 0.1)
     E, y1, y2 = rng.normal(size=(4, 2)), rng.normal(size=2), rng.normal(size=4)
-    yield "no kernel at all", (np.zeros((4, 4)), E, y1, y2, 0.5)
+    yield "no kernel at all", (np.zeros((4, 4)), E, y1, y2, 0.5), LIMIT
 
 
 def printed(H, E, y1, y2, reg):
@@ -157,18 +157,230 @@ def ratios(gram, P, y, reg, permutations):
     return np.array(found)
 
 
+CHAPTER = "the chapter Generalized regularized least squares"
+
+
+def penalized(gram, P, y, reg):
+    m, l = P.shape
+    A = np.block([[gram + m * reg * np.eye(m), P], [P.T, np.eye(l)]])
+    solution = linalg.solve(A, np.concatenate([y, np.zeros(l)]))
+    return solution[:m], solution[m:]
+
+
+def without_features(gram, P, y, reg):
+    G = linalg.inv(gram + len(y) * reg * np.eye(len(y)))
+    return G @ y / np.diag(G)
+
+
+def in_sample(gram, P, y, reg):
+    c, lam = minimizer(gram, P, y, reg)
+    return y - gram @ c - P @ lam
+
+
+def with_fewer(solve):
+    """m counts the samples that are no anchors."""
+
+    def function(H, E, y1, y2, reg):
+        return solve(H, E, y1, y2, reg * len(y2) / (len(y1) + len(y2)))
+
+    return function
+
+
+SLIPS = {
+    "fit_grls": (
+        Slip(
+            lambda gram, P, y, reg: minimizer(gram, P, y, reg / len(y)),
+            "your answer is what one gets with $\\gamma$ instead of "
+            "$m\\gamma$ in "
+            f"the system; see {CHAPTER}, where the mean over the samples is "
+            "multiplied by $m$.",
+        ),
+        Slip(
+            lambda gram, P, y, reg: minimizer(
+                gram, P, y, reg * (len(y) - 1) / len(y)
+            ),
+            "your answer has $m - 1$ in place of $m$.",
+        ),
+        Slip(
+            penalized,
+            "your answer is what one gets if the coefficients $\\lambda$ are "
+            "penalized, too: the lower right block of the system is zero.",
+        ),
+        Slip(
+            lambda *a: minimizer(*a)[::-1],
+            "you return (lam, c); asked for is (c, lam).",
+        ),
+    ),
+    "objective": (
+        Slip(
+            lambda gram, P, y, reg, c, lam: (
+                len(y) * value(gram, P, y, reg / len(y), c, lam)
+            ),
+            "you sum the squared residuals; $L$ has their mean.",
+        ),
+        Slip(
+            lambda gram, P, y, reg, c, lam: (
+                value(gram, P, y, 0, c, lam) + reg * c @ c
+            ),
+            "your penalty is $\\gamma\\,c^\\top c$; $L$ has "
+            "$\\gamma\\,c^\\top\\mathbf\\Phi c$.",
+        ),
+        Slip(
+            lambda gram, P, y, reg, c, lam: value(
+                gram, P, y, len(y) * reg, c, lam
+            ),
+            "your penalty has $m\\gamma$; that belongs to the system, not to "
+            "$L$.",
+        ),
+        Slip(
+            lambda gram, P, y, reg, c, lam: value(gram, P, y, 0, c, lam),
+            "the penalty is missing.",
+        ),
+    ),
+    "leave_one_out": (
+        Slip(
+            in_sample,
+            "these are the residuals at samples that the fit has seen; see "
+            f"leave-one-out in {CHAPTER}.",
+        ),
+        Slip(
+            without_features,
+            "your matrix leaves the features out: they are fitted again, too, "
+            "when a sample is left out.",
+        ),
+        Slip(
+            lambda *a: -refits(*a),
+            "the sign: asked for is $y_i - f^{(-i)}(x_i)$.",
+        ),
+    ),
+    "cardinal": (
+        Slip(
+            lambda P, A: P @ linalg.inv(A).T,
+            "the inverse is transposed: at the anchors your $E$ is not the "
+            "identity.",
+        ),
+        Slip(
+            lambda P, A: cardinal(P, A).T,
+            "this is the transpose of $E$, as paper B writes it: here a row "
+            "belongs to a sample, a column to an anchor.",
+        ),
+        Slip(lambda P, A: P @ A, "you multiply by the matrix; invert it."),
+    ),
+    "conditional_gram": (
+        Slip(
+            lambda gram, to, anchors, E: (
+                gram - 2 * to @ E.T + E @ anchors @ E.T
+            ),
+            "the two middle terms are each other's transpose, and you take the "
+            "same one twice: $H$ must be symmetric.",
+        ),
+        Slip(
+            lambda gram, to, anchors, E: (
+                gram - to @ E.T - E @ to.T - E @ anchors @ E.T
+            ),
+            "the sign of the last sum is plus: what both middle terms took "
+            "away "
+            "comes back once.",
+        ),
+        Slip(
+            lambda gram, to, anchors, E: gram - to @ E.T - E @ to.T,
+            "the last sum, over both indices, is missing.",
+        ),
+    ),
+    "printed_solution": (
+        Slip(
+            with_fewer(printed),
+            "your $m$ counts the samples that are no anchors; $m$ counts all "
+            "of "
+            "them.",
+        ),
+        Slip(
+            repaired,
+            "this is the minimizer; asked for here is what the paper prints.",
+        ),
+    ),
+    "excess": (
+        Slip(
+            lambda gram, P, y, reg, orders: (
+                ratios(gram, P, y, reg, orders)
+                * value(gram, P, y, reg, *minimizer(gram, P, y, reg))
+            ),
+            "these are the values themselves; divide them by the minimum of "
+            "$L$.",
+        ),
+    ),
+    "repaired_solution": (
+        Slip(
+            with_fewer(repaired),
+            "your $m$ counts the samples that are no anchors; $m$ counts all "
+            "of "
+            "them.",
+        ),
+        Slip(
+            printed,
+            "this is what the paper prints; at the anchors it passes through "
+            "the "
+            "data and is no minimizer.",
+        ),
+    ),
+}
+
 ASSIGNMENT = Assignment(
     name="grls",
     number=2,
     title="Least squares with free features, and a slip in a paper",
     questions=(
-        Question("fit_grls", 4, fits, minimizer, rtol=1e-6),
-        Question("objective", 2, points, value),
-        Question("leave_one_out", 4, fits, refits, rtol=1e-6),
-        Question("cardinal", 3, anchored, cardinal, rtol=1e-6),
-        Question("conditional_gram", 4, four_matrices, conditional, rtol=1e-6),
-        Question("printed_solution", 3, split, printed, rtol=1e-6),
-        Question("excess", 4, orders, ratios, rtol=1e-5),
-        Question("repaired_solution", 4, split, repaired, judge=judge_repaired),
+        Question(
+            "fit_grls",
+            4,
+            fits,
+            minimizer,
+            rtol=1e-6,
+            nearly=1e-4,
+            slips=SLIPS["fit_grls"],
+        ),
+        Question("objective", 2, points, value, slips=SLIPS["objective"]),
+        Question(
+            "leave_one_out",
+            4,
+            fits,
+            refits,
+            rtol=1e-6,
+            nearly=1e-4,
+            slips=SLIPS["leave_one_out"],
+        ),
+        Question(
+            "cardinal",
+            3,
+            anchored,
+            cardinal,
+            rtol=1e-6,
+            slips=SLIPS["cardinal"],
+        ),
+        Question(
+            "conditional_gram",
+            4,
+            four_matrices,
+            conditional,
+            rtol=1e-6,
+            slips=SLIPS["conditional_gram"],
+        ),
+        Question(
+            "printed_solution",
+            3,
+            split,
+            printed,
+            rtol=1e-6,
+            slips=SLIPS["printed_solution"],
+        ),
+        Question("excess", 4, orders, ratios, rtol=1e-5, slips=SLIPS["excess"]),
+        Question(
+            "repaired_solution",
+            4,
+            split,
+            repaired,
+            judge=judge_repaired,
+            slips=SLIPS["repaired_solution"],
+        ),
     ),
 )

@@ -4,7 +4,7 @@ import numpy as np
 from scipy import linalg
 from scipy.spatial.distance import cdist
 
-from kernelbook.course import Assignment, Question
+from kernelbook.course import LIMIT, Assignment, Question, Slip
 
 
 def gaussian(X, Z, width):
@@ -21,7 +21,8 @@ def two_sets(rng):
         (points(rng, 7, 2), points(rng, 5, 2), 1.7),
     )
     yield "one column", (points(rng, 4, 1), points(rng, 6, 1), 0.6)
-    yield "one point against many", (points(rng, 1, 3), points(rng, 8, 3), 2.5)
+    one, many = points(rng, 1, 3), points(rng, 8, 3)
+    yield "one point against many", (one, many, 2.5), LIMIT
 
 
 def definite(K):
@@ -32,17 +33,26 @@ def definite(K):
 
 
 def matrices(rng):
-    A = rng.normal(size=(6, 3))
-    yield "a Gram matrix of rank 3", (A @ A.T,)
-    yield "the same, tiny", (1e-12 * A @ A.T,)
-    yield "one negative eigenvalue", (A @ A.T - 0.1 * np.eye(6),)
-    B = rng.normal(size=(4, 4))
-    yield "positive quadratic form, not symmetric", (20 * np.eye(4) + B - B.T,)
+    # The sizes are drawn: they must not tell the answers.
+    def low_rank():
+        A = rng.normal(size=(int(rng.integers(4, 8)), 3))
+        return A @ A.T
+
+    yield "a Gram matrix of rank 3", (low_rank(),)
+    yield "another of rank 3, tiny", (1e-12 * low_rank(),)
+    K = low_rank()
+    yield "some negative eigenvalues", (K - 0.1 * np.eye(len(K)),)
+    n = int(rng.integers(4, 8))
+    B = rng.normal(size=(n, n))
+    yield "positive quadratic form, not symmetric", (20 * np.eye(n) + B - B.T,)
+    n = int(rng.integers(4, 8))
     yield (
-        "two negative eigenvalues, positive entries",
-        (np.ones((4, 4)) - 0.5 * np.eye(4),),
+        "negative eigenvalues, positive entries",
+        (np.ones((n, n)) - rng.uniform(0.2, 0.6) * np.eye(n),),
     )
-    yield "determinant positive", (np.diag([-1.0, -2.0, 3.0]),)
+    n = int(rng.integers(4, 8))
+    signs = np.where(np.arange(n) < 2, -1.0, 1.0)
+    yield "determinant positive", (np.diag(signs * rng.uniform(1, 3, n)),)
 
 
 def indefinite(rng):
@@ -75,7 +85,7 @@ def grams(rng):
     X = points(rng, 6, 2)
     yield "an inhomogeneous polynomial kernel", ((1 + X @ X.T) ** 2,)
     Y = 1e3 * np.vstack([X, X[:2]])
-    yield "repeated points far from the origin", (Y @ Y.T,)
+    yield "repeated points far from the origin", (Y @ Y.T,), LIMIT
     yield "a Gaussian", (gaussian(X, X, 1.3),)
 
 
@@ -107,17 +117,27 @@ def centred(K):
 
 
 def conditional(rng):
-    x = np.sort(rng.uniform(0, 5, size=7))
-    r = np.abs(x[:, None] - x)
-    one, line = np.ones((7, 1)), np.column_stack([np.ones(7), x])
+    def samples():
+        n = int(rng.integers(6, 10))
+        x = np.sort(rng.uniform(0, 5, size=n))
+        line = np.column_stack([np.ones(n), x])
+        return x, np.abs(x[:, None] - x), np.ones((n, 1)), line
+
+    x, r, one, line = samples()
     yield "minus the distance, beside a constant", (-r, one)
+    x, r, one, line = samples()
     yield "plus the distance", (r, one)
+    x, r, one, line = samples()
     yield "the cube of the distance, beside a line", (r**3, line)
-    yield "the same, beside a constant", (r**3, one)
+    x, r, one, line = samples()
+    yield "the cube of the distance, beside a constant", (r**3, one)
+    x, r, one, line = samples()
     yield (
         "a Gaussian beside a line",
         (gaussian(x[:, None], x[:, None], 1.0), line),
     )
+    x, r, one, line = samples()
+    yield "minus a Gaussian beside a line", (-np.exp(-(r**2)), line)
     yield (
         "minus the distance, beside a feature that is not constant",
         (-r, x[:, None] ** 2),
@@ -140,7 +160,7 @@ def fits(rng):
     X = points(rng, 9, 2)
     yield "a Gaussian", (gaussian(X, X, 1.0), rng.normal(size=9), 0.03)
     yield "a linear kernel, singular", (X @ X.T, rng.normal(size=9), 0.2)
-    yield "a single sample", (np.array([[2.0]]), np.array([3.0]), 0.5)
+    yield "a single sample", (np.array([[2.0]]), np.array([3.0]), 0.5), LIMIT
 
 
 def ridge(K, y, reg):
@@ -160,22 +180,139 @@ def relative_spectra(X, widths):
     return np.array([row / row.sum() for row in rows])
 
 
+def scaled_spectra(change):
+    def function(X, widths):
+        rows = []
+        for w in widths:
+            values = np.sort(linalg.svdvals(gaussian(X, X, w)))[::-1]
+            rows.append(change(values))
+        return np.array(rows)
+
+    return function
+
+
+HALF = "your exponent has $2\\sigma^2$; here the width is the $\\sigma$ of "
+HALF += "$e^{-\\|x - z\\|^2/\\sigma^2}$."
+SLIPS = {
+    "gaussian_gram": (
+        Slip(lambda X, Z, w: gaussian(X, Z, np.sqrt(2) * w), HALF),
+        Slip(
+            lambda X, Z, w: np.exp(-cdist(X, Z) / w),
+            "you use the distance; asked for is its square.",
+        ),
+        Slip(
+            lambda X, Z, w: np.exp(-cdist(X, Z, "sqeuclidean") / w),
+            "you divide by the width; asked for is its square.",
+        ),
+        Slip(
+            lambda X, Z, w: gaussian(Z, X, w),
+            "this is the transpose: rows belong to X, columns to Z.",
+        ),
+    ),
+    "is_psd": (
+        Slip(
+            lambda K: bool(K.min() >= 0),
+            "you look at the entries; definiteness is a matter of eigenvalues.",
+        ),
+        Slip(
+            lambda K: bool(
+                linalg.eigvalsh((K + K.T) / 2).min() >= -1e-10 * np.abs(K).max()
+            ),
+            "a matrix that is not symmetric is no Gram matrix; look for that "
+            "first.",
+        ),
+    ),
+    "feature_distances": (
+        Slip(
+            lambda K: distances(K) ** 2,
+            "these are the squared distances.",
+        ),
+    ),
+    "center": (
+        Slip(
+            lambda K: K - K.mean(axis=0),
+            "you center in one argument; take the means of the rows away, too, "
+            "and give the mean of all back.",
+        ),
+        Slip(
+            lambda K: K - K.mean(),
+            "you take one number away from all entries.",
+        ),
+        Slip(
+            lambda K: K - K.mean(0) - K.mean(1)[:, None] - K.mean(),
+            "the sign of the last term: the mean of all was taken away twice "
+            "and "
+            "comes back once.",
+        ),
+        Slip(
+            lambda K: K - K.mean(0) - K.mean(1)[:, None],
+            "the mean of all was taken away twice and comes back once.",
+        ),
+    ),
+    "fit_ridge": (
+        Slip(
+            lambda K, y, reg: ridge(K, y, reg / len(y)),
+            "your answer is what one gets with $\\gamma$ instead of "
+            "$m\\gamma$; "
+            "see A first fit in the chapter Regularized approximation.",
+        ),
+        Slip(
+            lambda K, y, reg: ridge(K, y, reg / len(y) ** 2),
+            "you divide by $m$; asked for is $m\\gamma$.",
+        ),
+    ),
+    "spectra": (
+        Slip(
+            lambda X, widths: relative_spectra(X, widths)[:, ::-1],
+            "the eigenvalues stand in rising order; the largest comes first.",
+        ),
+        Slip(
+            scaled_spectra(lambda v: v / v.max()),
+            "you divide by the largest eigenvalue; asked for is the share of "
+            "the "
+            "sum.",
+        ),
+        Slip(
+            lambda X, widths: relative_spectra(
+                X, np.sqrt(2) * np.array(widths)
+            ),
+            HALF,
+        ),
+    ),
+}
+
 ASSIGNMENT = Assignment(
     name="kernels",
     number=1,
     title="Kernels and Gram matrices",
     questions=(
-        Question("gaussian_gram", 3, two_sets, gaussian),
-        Question("is_psd", 3, matrices, definite),
+        Question(
+            "gaussian_gram", 3, two_sets, gaussian, slips=SLIPS["gaussian_gram"]
+        ),
+        Question("is_psd", 3, matrices, definite, slips=SLIPS["is_psd"]),
         Question(
             "witness", 3, indefinite, least_eigenvalue, judge=judge_witness
         ),
         Question(
-            "feature_distances", 3, grams, distances, judge=judge_distances
+            "feature_distances",
+            3,
+            grams,
+            distances,
+            judge=judge_distances,
+            slips=SLIPS["feature_distances"],
         ),
-        Question("center", 4, grams, centred),
+        Question("center", 4, grams, centred, slips=SLIPS["center"]),
         Question("is_cpd", 4, conditional, conditionally_definite),
-        Question("fit_ridge", 4, fits, ridge),
-        Question("spectra", 3, scales, relative_spectra, atol=1e-8),
+        Question(
+            "fit_ridge", 4, fits, ridge, nearly=1e-4, slips=SLIPS["fit_ridge"]
+        ),
+        Question(
+            "spectra",
+            3,
+            scales,
+            relative_spectra,
+            atol=1e-8,
+            slips=SLIPS["spectra"],
+        ),
     ),
 )

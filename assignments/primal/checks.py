@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import linalg, optimize
 
-from kernelbook.course import Assignment, Question
+from kernelbook.course import LIMIT, Assignment, Question, Slip
 from kernelbook.course.assignment import arrays
 
 
@@ -163,7 +163,7 @@ def one_more(rng):
         yield f"{k} functions and a new one", (L, G[k, :k], float(G[k, k]))
     a = rng.normal(size=5)
     inside = G[:5, :5] @ a
-    yield "one that is in the span", (L, inside, float(a @ inside))
+    yield "one that is in the span", (L, inside, float(a @ inside)), LIMIT
 
 
 def factor(L, b, d):
@@ -185,7 +185,7 @@ def gram_matrices(rng):
     )
     yield "a random matrix, 6 steps", (spd(rng, 9), 6)
     A = rng.normal(size=(8, 3))
-    yield "rank 3, 6 steps", (A @ A.T, 6)
+    yield "rank 3, 6 steps", (A @ A.T, 6), LIMIT
 
 
 def greedy(gram, steps):
@@ -217,6 +217,55 @@ def left(gram, chosen):
     return np.array(shares)
 
 
+def changed_slope(change):
+    def function(xhat, P, y, C, w, lam):
+        return change(*slopes(xhat, P, y, C, w, lam), w, lam)
+
+    return function
+
+
+SLIPS = {
+    "equivalent_kernel": (
+        Slip(
+            lambda B, G: B @ B.T,
+            "this holds for orthonormal functions; in general the inverse of "
+            "their Gram matrix stands in the middle.",
+        ),
+        Slip(
+            lambda B, G: B @ G @ B.T,
+            "the Gram matrix of the functions is not inverted.",
+        ),
+    ),
+    "gradient": (
+        Slip(
+            changed_slope(lambda g, h, w, lam: (g - w, h)),
+            "the gradient of the penalty $\\tfrac12\\|w\\|^2$ is missing.",
+        ),
+        Slip(
+            changed_slope(lambda g, h, w, lam: (g, h + lam)),
+            "you penalize $\\lambda$; the features are free.",
+        ),
+        Slip(
+            changed_slope(lambda g, h, w, lam: (w + (g - w) / 2, h / 2)),
+            "the factor 2 from the square of the slack is missing.",
+        ),
+    ),
+    "remainders": (
+        Slip(
+            lambda gram, chosen: 1 - left(gram, chosen),
+            "this is the share that is explained; asked for is what is left.",
+        ),
+        Slip(
+            lambda gram, chosen: left(gram, chosen) * np.trace(gram),
+            "divide by the trace: asked for are shares.",
+        ),
+        Slip(
+            lambda gram, chosen: left(gram, chosen)[1:],
+            "begin with no function at all, where everything is left.",
+        ),
+    ),
+}
+
 ASSIGNMENT = Assignment(
     name="primal",
     number=5,
@@ -227,11 +276,32 @@ ASSIGNMENT = Assignment(
             "orthonormalize", 3, positive, triangular, judge=judge_triangular
         ),
         Question("truncate", 3, nearly_singular, rank, judge=judge_truncated),
-        Question("equivalent_kernel", 3, bases, kernel, rtol=1e-6),
-        Question("gradient", 4, with_points, slopes),
+        Question(
+            "equivalent_kernel",
+            3,
+            bases,
+            kernel,
+            rtol=1e-6,
+            slips=SLIPS["equivalent_kernel"],
+        ),
+        Question(
+            "gradient",
+            4,
+            with_points,
+            slopes,
+            nearly=1e-4,
+            slips=SLIPS["gradient"],
+        ),
         Question("solve_primal", 5, machines, minimum, judge=judge_minimum),
         Question("grow", 4, one_more, factor, rtol=1e-6),
         Question("pivoted", 5, gram_matrices, greedy, rtol=1e-6),
-        Question("remainders", 3, chosen_sets, left, rtol=1e-6),
+        Question(
+            "remainders",
+            3,
+            chosen_sets,
+            left,
+            rtol=1e-6,
+            slips=SLIPS["remainders"],
+        ),
     ),
 )

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import linalg
 
-from kernelbook.course import Assignment, Question
+from kernelbook.course import LIMIT, Assignment, Question, Slip
 
 
 def weeks(rng):
@@ -101,7 +101,8 @@ def lengths(rng):
         first = int(rng.integers(10, 30))
         exact = first + 4 * horizon
         yield "tests that fit exactly", (exact, first, horizon)
-        yield "a rest at the end", (exact + horizon - 1, first, horizon)
+        rest = (exact + horizon - 1, first, horizon)
+        yield "a rest at the end", rest, LIMIT
 
 
 def splits(m, first, horizon):
@@ -146,17 +147,103 @@ def errors_ahead(t, y, width, reg, harmonics, rows):
     return np.array(found)
 
 
+def moved(by):
+    def function(year, month, values):
+        at, mean = means(year, month, values)
+        return at + by / 12, mean
+
+    return function
+
+
+def exchanged(t, harmonics):
+    P = features(t, harmonics)
+    order = [0, 1]
+    for k in range(harmonics):
+        order += [3 + 2 * k, 2 + 2 * k]
+    return P[:, order]
+
+
+def in_radians(t, harmonics):
+    P = features(t / (2 * np.pi), harmonics)
+    P[:, 1] = 0.1 * (t - 2000)
+    return P
+
+
+SLIPS = {
+    "monthly": (
+        Slip(
+            moved(-0.5),
+            "these are the beginnings of the months; asked for is their "
+            "middle.",
+        ),
+        Slip(
+            moved(0.5),
+            "these are the ends of the months; asked for is their middle.",
+        ),
+        Slip(moved(1), "you are a month late: January is month 1, not 0."),
+    ),
+    "known_part": (
+        Slip(exchanged, "the cosine of each harmonic comes before its sine."),
+        Slip(
+            in_radians,
+            "the factor $2\\pi$ is missing: a year is one turn.",
+        ),
+    ),
+    "forecast": (
+        Slip(
+            lambda t, y, new, width, reg, k: predicted(
+                t, y, new, width, reg / len(t), k
+            ),
+            "your answer is what one gets with $\\gamma$ instead of "
+            "$m\\gamma$.",
+        ),
+    ),
+    "skill": (
+        Slip(
+            lambda y, f, last: 1 - relative(y, f, last),
+            "this is the ratio of the errors; the skill is one minus it.",
+        ),
+    ),
+    "backtest": (
+        Slip(
+            lambda *a: errors_ahead(*a) ** 2,
+            "these are mean squares; asked for is their root.",
+        ),
+    ),
+}
+
 ASSIGNMENT = Assignment(
     name="project",
     number=6,
     title="A project on real data",
     questions=(
-        Question("monthly", 4, weeks, means),
-        Question("known_part", 3, times, features, rtol=1e-6),
-        Question("forecast", 5, futures, predicted, rtol=1e-6),
+        Question("monthly", 4, weeks, means, slips=SLIPS["monthly"]),
+        Question(
+            "known_part",
+            3,
+            times,
+            features,
+            rtol=1e-6,
+            slips=SLIPS["known_part"],
+        ),
+        Question(
+            "forecast",
+            5,
+            futures,
+            predicted,
+            rtol=1e-6,
+            slips=SLIPS["forecast"],
+        ),
         Question("choose_reg", 5, weights, refits, rtol=1e-5),
         Question("rolling_splits", 3, lengths, splits),
-        Question("skill", 3, judged, relative),
-        Question("backtest", 4, tests, errors_ahead, rtol=1e-4),
+        Question("skill", 3, judged, relative, slips=SLIPS["skill"]),
+        Question(
+            "backtest",
+            4,
+            tests,
+            errors_ahead,
+            rtol=1e-4,
+            slips=SLIPS["backtest"],
+        ),
     ),
 )

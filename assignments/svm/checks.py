@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from kernelbook.course import Assignment, Question
+from kernelbook.course import LIMIT, Assignment, Question, Slip
 from kernelbook.course.assignment import arrays
 
 
@@ -108,12 +108,13 @@ def optima(rng):
         )
     # A tiny C and balanced classes: all at the bound, nobody free.
     gram, y = problem(rng, 10)
-    yield "nobody is free", (gram, y, 1e-3, np.full(10, 1e-3))
+    yield "nobody is free", (gram, y, 1e-3, np.full(10, 1e-3)), LIMIT
     # Unequal distances make the interval lopsided; one sample at zero.
     x = np.array([0.0, 0.3, 1.0, 4.0])
     labels = np.array([1.0, -1.0, 1.0, -1.0])
     alpha = 0.01 * np.array([1.0, 1.0, 0.0, 0.0])
-    yield "two at the bound, two at zero", (np.outer(x, x), labels, 0.01, alpha)
+    arguments = (np.outer(x, x), labels, 0.01, alpha)
+    yield "two at the bound, two at zero", arguments, LIMIT
 
 
 def constant(gram, y, C, alpha):
@@ -158,7 +159,7 @@ def steps(rng):
     twins = gaussian(x)
     for y in ([1.0, -1.0, 1.0, -1.0], [1.0, 1.0, -1.0, -1.0]):
         arguments = (twins, np.array(y), 1.5, np.full(4, 0.5), 0, 1)
-        yield "two identical points", arguments
+        yield "two identical points", arguments, LIMIT
 
 
 def best_step(gram, y, C, alpha, i, j):
@@ -201,25 +202,150 @@ def with_tolerance(rng):
         yield about, (*arguments, 1e-7)
 
 
+def unclipped(gram, y, C, alpha, i, j):
+    v = y - gram @ (y * alpha)
+    curvature = gram[i, i] + gram[j, j] - 2 * gram[i, j]
+    if curvature < 1e-10:
+        return best_step(gram, y, C, alpha, i, j)
+    t = (v[i] - v[j]) / curvature
+    new = alpha.copy()
+    new[i] += y[i] * t
+    new[j] -= y[j] * t
+    return new
+
+
+def unsigned(gram, y, C):
+    return (gram, *matrices(gram, y, C)[1:])
+
+
+def upwards(gram, y, C):
+    Q, q, *rest = matrices(gram, y, C)
+    return (Q, -q, *rest)
+
+
+BETA = "you return $\\beta_i = y_i\\alpha_i$; asked for is $\\alpha$."
+SLIPS = {
+    "primal_objective": (
+        Slip(
+            lambda gram, y, C, alpha, b: primal(gram, y, C, alpha, 0.0),
+            "the bias $b$ is missing.",
+        ),
+        Slip(
+            lambda gram, y, C, alpha, b: (
+                primal(gram, y, C, alpha, b)
+                + (y * alpha) @ gram @ (y * alpha) / 2
+            ),
+            "the factor one half in front of "
+            "$\\beta^\\top\\mathbf\\Phi\\beta$ is "
+            "missing.",
+        ),
+        Slip(
+            lambda gram, y, C, alpha, b: primal(gram, y, C / len(y), alpha, b),
+            "you take the mean of the losses; asked for is $C$ times their "
+            "sum.",
+        ),
+        Slip(
+            lambda gram, y, C, alpha, b: primal(gram, y, C, y * alpha, b),
+            "you use $\\alpha$ as coefficients; they are "
+            "$\\beta_i = y_i\\alpha_i$.",
+        ),
+    ),
+    "qp_matrices": (
+        Slip(
+            unsigned,
+            "the labels are missing in $Q$: its entries are "
+            "$y_iy_j\\Phi_{ij}$.",
+        ),
+        Slip(upwards, "the sign of the linear term: the program is minimized."),
+    ),
+    "solve_dual": (Slip(lambda g, y, C: y * libsvm(g, y, C), BETA),),
+    "violating_pair": (
+        Slip(
+            lambda *a: worst_pair(*a)[::-1],
+            "you return (j, i); the first is the one that may grow.",
+        ),
+    ),
+    "smo_step": (
+        Slip(
+            unclipped,
+            "your step leaves the box: cut it off where the first of the two "
+            "variables meets its bound.",
+        ),
+    ),
+    "smo": (Slip(lambda g, y, C, tol: y * libsvm(g, y, C), BETA),),
+    "gap": (
+        Slip(
+            lambda gram, y, C, alpha, b: duality_gap(gram, y, C, alpha, 0.0),
+            "the bias $b$ is missing.",
+        ),
+        Slip(
+            lambda gram, y, C, alpha, b: primal(gram, y, C, alpha, b),
+            "this is the primal objective alone; the gap is its distance to "
+            "the "
+            "dual one.",
+        ),
+        Slip(
+            lambda gram, y, C, alpha, b: (
+                primal(gram, y, C, alpha, b) - dual(gram, y, alpha)
+            ),
+            "the sign of the dual objective: it is written as a minimum here, "
+            "so "
+            "it is added.",
+        ),
+    ),
+}
+
 ASSIGNMENT = Assignment(
     name="svm",
     number=3,
     title="The support vector machine from its dual",
     packages=("numpy", "cvxopt"),
     questions=(
-        Question("primal_objective", 3, points, primal),
-        Question("qp_matrices", 4, problems, matrices),
-        Question("solve_dual", 4, problems, libsvm, judge=judge_alpha(1e-6)),
+        Question(
+            "primal_objective",
+            3,
+            points,
+            primal,
+            slips=SLIPS["primal_objective"],
+        ),
+        Question(
+            "qp_matrices", 4, problems, matrices, slips=SLIPS["qp_matrices"]
+        ),
+        Question(
+            "solve_dual",
+            4,
+            problems,
+            libsvm,
+            rtol=1e-3,
+            judge=judge_alpha(1e-6),
+            slips=SLIPS["solve_dual"],
+        ),
         Question("bias", 4, optima, constant, rtol=1e-5, atol=1e-5),
-        Question("violating_pair", 4, pairs, worst_pair),
-        Question("smo_step", 5, steps, best_step, judge=judge_step),
+        Question(
+            "violating_pair",
+            4,
+            pairs,
+            worst_pair,
+            slips=SLIPS["violating_pair"],
+        ),
+        Question(
+            "smo_step",
+            5,
+            steps,
+            best_step,
+            judge=judge_step,
+            slips=SLIPS["smo_step"],
+        ),
         Question(
             "smo",
             5,
             with_tolerance,
             lambda gram, y, C, tol: libsvm(gram, y, C),
             judge=judge_alpha(1e-5),
+            rtol=1e-3,
+            slips=SLIPS["smo"],
+            without=("cvxopt",),
         ),
-        Question("gap", 3, points, duality_gap),
+        Question("gap", 3, points, duality_gap, slips=SLIPS["gap"]),
     ),
 )

@@ -7,7 +7,7 @@ from scipy import linalg
 from scipy.spatial.distance import cdist
 from scipy.special import xlogy
 
-from kernelbook.course import Assignment, Question
+from kernelbook.course import LIMIT, Assignment, Question, Slip
 
 
 def plates(X, Z):
@@ -26,7 +26,8 @@ def gaussian(x, width=0.7):
 def pairs_of_sets(rng):
     X = rng.normal(size=(6, 2))
     yield "6 against 4 points", (X, 3 * rng.normal(size=(4, 2)))
-    yield "points that occur in both", (X, np.vstack([X[:2], X[:1] + 5]))
+    both = np.vstack([X[:2], X[:1] + 5])
+    yield "points that occur in both", (X, both), LIMIT
 
 
 def feature_matrices(rng):
@@ -141,12 +142,108 @@ def differences(gram, P, y, reg, kappas):
     return np.array([np.abs(fit - free).max() for fit in fits])
 
 
+def penalty(take):
+    def function(gram, P, values):
+        Q = linalg.null_space(P.T)
+        c = Q @ linalg.solve(Q.T @ gram @ Q, Q.T @ values)
+        return take(c, gram)
+
+    return function
+
+
+SLIPS = {
+    "thin_plate": (
+        Slip(
+            lambda X, Z: xlogy(cdist(X, Z), cdist(X, Z)),
+            "this is $r\\log r$; asked for is $r^2\\log r$.",
+        ),
+        Slip(
+            lambda X, Z: 2 * plates(X, Z),
+            "this is $r^2\\log r^2$, twice what is asked for: "
+            "$\\log r^2 = 2\\log r$.",
+        ),
+        Slip(
+            lambda X, Z: -plates(X, Z),
+            "the sign: asked for is $+r^2\\log r$.",
+        ),
+    ),
+    "schoenberg": (
+        Slip(
+            lambda gram, a: anchored(gram, a) - 2 * gram[a, a],
+            "the sign of the last term: the value at the anchor was taken away "
+            "twice and comes back once.",
+        ),
+        Slip(
+            lambda gram, a: gram - gram[:, [a]],
+            "you take the anchor out of one argument only.",
+        ),
+        Slip(
+            lambda gram, a: anchored(gram, 0),
+            "you use the first sample; the anchor is sample a.",
+        ),
+    ),
+    "project_out": (
+        Slip(
+            lambda gram, P: (np.eye(len(P)) - P @ linalg.pinv(P)) @ gram,
+            "you project on one side only: the result must be symmetric.",
+        ),
+        Slip(
+            lambda gram, P: (
+                (np.eye(len(P)) - P @ P.T) @ gram @ (np.eye(len(P)) - P @ P.T)
+            ),
+            "$I - PP^\\top$ is a projection only if the columns of $P$ are "
+            "orthonormal.",
+        ),
+    ),
+    "least_energy": (
+        Slip(
+            penalty(lambda c, gram: np.sqrt(abs(c @ gram @ c))),
+            "this is the root of the energy.",
+        ),
+        Slip(
+            penalty(lambda c, gram: c @ c),
+            "this is $c^\\top c$; the energy is $c^\\top\\mathbf\\Phi c$.",
+        ),
+        Slip(
+            lambda gram, P, values: values @ linalg.solve(gram, values),
+            "you interpolate without the features.",
+        ),
+    ),
+    "extended_minimum": (
+        Slip(
+            lambda gram, P: linalg.eigvalsh(
+                linalg.block_diag(gram, np.eye(P.shape[1]))
+            )[0],
+            "you forgot the constraint: only vectors that are orthogonal to "
+            "the "
+            "extended features count.",
+        ),
+    ),
+    "price": (
+        Slip(
+            lambda gram, P, y, reg, kappas: differences(
+                gram, P, y, reg, [1 / k for k in kappas]
+            ),
+            "you use $1/\\kappa$ in place of $\\kappa$.",
+        ),
+        Slip(
+            lambda gram, P, y, reg, kappas: differences(
+                gram, P, y, reg / len(y), kappas
+            ),
+            "your answer is what one gets with $\\gamma$ instead of "
+            "$m\\gamma$.",
+        ),
+    ),
+}
+
 ASSIGNMENT = Assignment(
     name="virtual",
     number=4,
     title="Virtual samples and conditionally positive definite kernels",
     questions=(
-        Question("thin_plate", 3, pairs_of_sets, plates),
+        Question(
+            "thin_plate", 3, pairs_of_sets, plates, slips=SLIPS["thin_plate"]
+        ),
         Question(
             "pick_anchors",
             4,
@@ -154,11 +251,31 @@ ASSIGNMENT = Assignment(
             best_condition,
             judge=judge_anchors,
         ),
-        Question("schoenberg", 3, one_anchor, anchored),
-        Question("project_out", 3, conditional, projected),
-        Question("least_energy", 4, to_interpolate, energy, rtol=1e-5),
+        Question(
+            "schoenberg", 3, one_anchor, anchored, slips=SLIPS["schoenberg"]
+        ),
+        Question(
+            "project_out", 3, conditional, projected, slips=SLIPS["project_out"]
+        ),
+        Question(
+            "least_energy",
+            4,
+            to_interpolate,
+            energy,
+            rtol=1e-5,
+            slips=SLIPS["least_energy"],
+        ),
         Question("extend", 3, definite, extended),
-        Question("extended_minimum", 4, both_kinds, least, atol=1e-8),
-        Question("price", 4, prices, differences, rtol=1e-6),
+        Question(
+            "extended_minimum",
+            4,
+            both_kinds,
+            least,
+            atol=1e-8,
+            slips=SLIPS["extended_minimum"],
+        ),
+        Question(
+            "price", 4, prices, differences, rtol=1e-6, slips=SLIPS["price"]
+        ),
     ),
 )

@@ -1,6 +1,7 @@
 """Every assignment: the master earns all points, the untouched release none, and for every question
 three plausible mistakes lose that question's points and no others."""
 
+import json
 import re
 from html import unescape
 from importlib import import_module
@@ -9,11 +10,13 @@ import numpy as np
 import pytest
 import yaml
 
-from kernelbook.course.assignment import kind_of, load, source
+from kernelbook.course.assignment import copies, kind_of, load, source
 from kernelbook.course.grading import Grader
-from kernelbook.course.grading.inputs import draw
+from kernelbook.course.grading.frames import Found
+from kernelbook.course.grading.inputs import draw, draw_all
 from kernelbook.course.release import CODE_STUB, TEXT_STUB, release, student_version
-from kernelbook.course.sandbox import Limits
+from kernelbook.course.sandbox import Limits, inside
+from kernelbook.course.showing.text import as_html
 
 from .helpers import ASSIGNMENTS, NAMES, ROOT, needs_sandbox, notebook, runnable
 
@@ -153,7 +156,8 @@ def test_points_go_where_they_are_earned(assignment, released):
         limits = Limits(seconds=20, total=120)
         jobs = [runnable(assignment, v) for v in variants]
         graded = grader.grade_variants(jobs, limits)
-    lost = [{name: v.reason for name, v in found.items() if not v.points} for found in graded]
+    lost = [{name: v.reason for name, v in found.items() if v.reason} for found in graded]
+    assert not any(v.points for v in graded[1].values()), "the release earns no part of a point"
     assert lost[0] == {}, "the master earns all points"
     assert set(lost[1]) == set(good), "the release earns none"
     assert all("NotImplementedError" in reason for reason in lost[1].values())
@@ -164,6 +168,45 @@ def test_points_go_where_they_are_earned(assignment, released):
             if c["metadata"].get("nbgrader", {}).get("grade_id") == owner
         ]
         assert set(found) == {owner}, f"{found} for {text}"
+    for owner, found in zip(owners[2:], graded[2:], strict=True):
+        assert found[owner].points <= 0.75 * found[owner].out_of
+
+
+def test_each_slip_gets_its_hint_and_not_the_mark(assignment):
+    """On inputs drawn anew: the hint of the slip that was made, and not of another."""
+    with Grader(assignment, "slips", unsafe=True) as grader:
+        for attempt in ("1", "2"):
+            drawn = draw_all(assignment, "slips", "ada", attempt)
+            for question in assignment.questions:
+                for slip in question.slips:
+                    values = [slip.function(*copies(c.arguments)) for c in drawn[question.name]]
+                    frames = {
+                        (question.name, k): {"value": json.loads(json.dumps(inside.encode(v)))}
+                        for k, v in enumerate(values)
+                    }
+                    found = grader.verdict(question, drawn[question.name], Found(frames), None)
+                    assert found.points == 0, (question.name, slip.hint)
+                    assert found.hint == slip.hint, (question.name, found)
+                    assert "<math" in as_html(slip.hint) or "$" not in slip.hint
+
+
+def test_hints_belong_to_most_functions(assignment):
+    with_slips = [q for q in assignment.questions if q.slips]
+    assert 2 * len(with_slips) >= len(assignment.questions) or len(with_slips) >= 3
+
+
+@needs_sandbox
+def test_from_scratch_means_without_the_library_that_does_it():
+    svm = load("svm", ASSIGNMENTS)
+    good = solutions(svm)
+    lazy = good["solve_dual"].replace("def solve_dual(gram, y, C)", "def smo(gram, y, C, tol)")
+    assert lazy != good["solve_dual"]
+    with Grader(svm, "scratch") as grader:
+        jobs = [runnable(svm, notebook(svm, {"smo": lazy}))]
+        (found,) = grader.grade_variants(jobs, Limits(seconds=20, total=120))
+    assert {n for n, v in found.items() if v.reason} == {"smo"}
+    assert found["smo"].points == 0
+    assert "asks for your own work: cvxopt is not available" in found["smo"].reason
 
 
 def test_inputs_are_secret_but_the_same_again(assignment):

@@ -46,9 +46,20 @@ class absent(metaclass=Absent):
     pass
 
 def __getattr__(name):
-    if name in ("__path__", "__all__"):
+    if name.startswith("__"):
         raise AttributeError(name)
     return absent
+
+import sys
+from importlib.machinery import ModuleSpec
+
+class Finder:  # of whatever would lie below
+    def find_spec(self, name, path=None, target=None):
+        return ModuleSpec(name, self, is_package=True) if name.startswith("NAME.") else None
+    def create_module(self, spec): return None
+    def exec_module(self, module): module.__getattr__ = __getattr__
+
+sys.meta_path.insert(0, Finder())
 """
 
 
