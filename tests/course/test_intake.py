@@ -142,7 +142,7 @@ def test_what_arrives_in_another_form_is_read_and_keeps_its_points(assignment, t
 
 REFUSED = {
     "empty file": ("ada/small.ipynb", "", "is empty"),
-    "cut off": ("ada/small.ipynb", TEXT[: len(TEXT) // 2], "not a notebook"),
+    "cut off": ("ada/small.ipynb", TEXT[: len(TEXT) // 2], "it ends too early"),
     "web page": ("ada/small.ipynb", "<!DOCTYPE html><html>", "web page"),
     "zip by another name": ("ada/small.ipynb", packed("small.ipynb"), "is a zip file"),
     "PDF": ("ada/small.pdf", b"%PDF-1.7", "small.pdf"),

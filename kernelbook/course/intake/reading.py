@@ -129,6 +129,7 @@ def _parsed(text, shown):
             ) from None
         where = getattr(error, "pos", None)
         cut = where is not None and where >= len(text.rstrip()) - 1
+        cut = cut or "Unterminated" in str(error)
         why = "it ends too early" if cut else f"it is damaged ({str(error)[:80]})"
         raise Unreadable(
             f"{shown} is not a notebook: {why}; save it in JupyterLab and hand it in again"

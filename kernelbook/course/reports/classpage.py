@@ -3,6 +3,7 @@
 For each question: how the points are distributed, and the commonest slip; then what needs a look.
 """
 
+import re
 from collections import Counter
 from html import escape
 
@@ -32,7 +33,8 @@ PAGE = """<!DOCTYPE html>
 <p><span class="full">&emsp;</span> all points, <span class="part">&emsp;</span> some,
 <span class="none">&emsp;</span> none</p>
 <table>
-<thead><tr><th>Question</th><th>Mean</th><th>Distribution</th><th>Commonest remark</th></tr></thead>
+<thead><tr><th>Question</th><th>Mean</th><th>Distribution</th>
+<th>Commonest slip, commonest error</th></tr></thead>
 <tbody>
 {rows}
 </tbody>
@@ -84,15 +86,18 @@ def _row(name, heading, scored):
     )
     numbers = " / ".join(str(n) for _, n in counts)
     question = name.removesuffix("-check")
-    said = Counter()
+    hints, reasons = Counter(), Counter()
     for s in graded:
         verdict = s.result.verdicts.get(question) if s.result else None
-        if verdict and verdict.reason:
-            said[verdict.hint or verdict.reason.partition(": ")[2][:120]] += 1
-    commonest = ""
-    if said:
-        words, times = said.most_common(1)[0]
-        commonest = f"{times} ×: {as_html(words)}"
+        if verdict and verdict.hint:
+            hints[verdict.hint] += 1
+        elif verdict and verdict.reason:
+            reasons[re.sub(r" \(cell \d+, line \d+\)$", "", verdict.reason)[:160]] += 1
+    commonest = "".join(
+        f"{times} ×: {as_html(words)}"
+        for said in (hints, reasons)
+        for words, times in said.most_common(1)
+    )
     return (
         f"<tr><td>{escape(heading)}</td><td class='points'>{100 * sum(shares) / len(shares):.0f} %"
         f"</td><td><div class='bar'>{bar}</div>{numbers}</td><td>{commonest}</td></tr>"
