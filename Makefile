@@ -16,7 +16,7 @@ export JUPYTER_DATA_DIR := $(HOME_OF_JUPYTER)/data
 export JUPYTER_RUNTIME_DIR := $(HOME_OF_JUPYTER)/runtime
 export MPLCONFIGDIR := $(HOME_OF_JUPYTER)/matplotlib
 
-.PHONY: help book pdf test lint unit notebooks strict lab live run bench lock clean env
+.PHONY: help book pdf test lint unit coverage notebooks strict lab live run bench wheel warm lock clean env
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
@@ -32,8 +32,8 @@ book: env  ## build the book as HTML and print its address
 
 test: env lint strict unit notebooks  ## everything CI checks: lint, strict build, unit tests, every notebook
 
-lint: env  ## style of the code, the tests and the notebooks
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+lint: env  ## style of the code, the tests and the notebooks, and types
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
 strict: env  ## the book again from nothing, every warning an error
 	@$(BIN)/python tools/build_book.py --strict
@@ -41,6 +41,10 @@ strict: env  ## the book again from nothing, every warning an error
 unit: env  ## unit tests, first compiled, then (the jitted kernels) interpreted
 	@HYPOTHESIS_PROFILE=gate $(BIN)/python -m pytest -q -n 2 --dist loadfile tests
 	@HYPOTHESIS_PROFILE=gate NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m interpreted tests
+
+coverage: env  ## which lines the interpreted tests reach (compiled code cannot be measured)
+	@HYPOTHESIS_PROFILE=gate NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -n 0 -m interpreted tests
+	@$(BIN)/coverage report
 
 notebooks: env  ## run every notebook and compare what it prints with what is stored
 	@$(BIN)/python tools/check_notebooks.py
@@ -63,10 +67,16 @@ run: env  ## re-execute notebooks in place: make run, or make run NB=book/part/c
 bench: env  ## measure beside other libraries: make bench, make bench QUICK=1, make bench NAMES="gram grls_dense"
 	@$(BIN)/python -m benchmarks $(if $(QUICK),--quick) $(NAMES)
 
+wheel: env  ## build sdist and wheel in _build/dist
+	@$(BIN)/python -m hatchling build -d _build/dist
+
+warm: env  ## compile everything that learners may need, in advance
+	@$(BIN)/kernelbook warm
+
 lock: env  ## write requirements.txt anew from pyproject.toml
 	@$(BIN)/uv pip compile -q pyproject.toml --universal --python-version 3.11 \
 		--fork-strategy fewest --all-extras --no-emit-index-url --upgrade \
 		--custom-compile-command "make lock" -o requirements.txt
 
 clean:  ## remove what the targets made, except .venv
-	@rm -rf _build .pytest_cache .ruff_cache .hypothesis
+	@rm -rf _build .pytest_cache .ruff_cache .mypy_cache .hypothesis .coverage

@@ -1,8 +1,8 @@
-"""Kernel learning in which some features go unpunished.
+"""Kernel learning in which some features are not penalized.
 
-A learner here finds f = Σ λ_p φ_p + Σ c_i K(x_i, ·) and regularizes only the second sum:
-the features φ_p that you name are free.  Everything public is importable from here;
-nothing is loaded, and nothing compiled, before it is used.
+A learner here finds f = Σ λ_p φ_p + Σ c_i K(x_i, ·) and penalizes only the second sum; the
+coefficients of the features φ_p that you name are free.  Everything public is importable from
+here; nothing is loaded, and nothing compiled, before it is used.
 """
 
 from importlib import import_module as _load

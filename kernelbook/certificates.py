@@ -18,6 +18,7 @@ References
 Boyd & Vandenberghe, *Convex Optimization*, chapter 5.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -60,9 +61,9 @@ class Certificate:
     constraint: float
     kkt: float
     parts: tuple["Certificate", ...] = field(default=(), repr=False)
-    gap: float | None = None
+    gap: float = None  # type: ignore[assignment]  # never None after __post_init__
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.gap is None:
             gap = self.primal - self.dual
             noise = ROUNDING * max(abs(self.primal), abs(self.dual))
@@ -75,7 +76,7 @@ class Certificate:
         return self.gap / scale if scale > 0 else 0.0
 
     @classmethod
-    def joint(cls, parts) -> "Certificate":
+    def joint(cls, parts: Iterable["Certificate"]) -> "Certificate":
         """The certificate of several independent problems; of one problem, that one itself."""
         parts = tuple(parts)
         if len(parts) == 1:

@@ -15,12 +15,12 @@ __all__ = ["main"]
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="kernelbook")
-def main():
-    """Kernel learning in which some features go unpunished: the book's command."""
+def main() -> None:
+    """Kernel learning in which some features are not penalized: the book's command."""
 
 
 @main.command(short_help="Show versions, threads and folders.")
-def info():
+def info() -> None:
     """Show what this installation runs on: versions, threads, folders.
 
     Put its output into a report when something behaves differently on two machines.
@@ -32,7 +32,10 @@ def info():
     from kernelbook.numeric.jit import cache_root
     from kernelbook.numeric.threads import n_threads
 
-    rows = [("kernelbook", __version__), ("python", platform.python_version())]
+    rows: list[tuple[str, object]] = [
+        ("kernelbook", __version__),
+        ("python", platform.python_version()),
+    ]
     rows += [(name, version(name)) for name in ("numpy", "scipy", "scikit-learn", "numba")]
     rows += [
         ("threads", n_threads()),
@@ -60,7 +63,15 @@ def info():
     type=click.Path(file_okay=False),
     help="Folder for NAME.csv and NAME.json.  [default: book/results; _build/results if --quick]",
 )
-def experiment(name, quick, jobs, scheduler, only, collect, output):
+def experiment(
+    name: str,
+    quick: bool,
+    jobs: int,
+    scheduler: str | None,
+    only: tuple[str, ...],
+    collect: bool,
+    output: str | None,
+) -> None:
     """Run one of the papers' experiments; NAME may also be `list`.
 
     \b

@@ -8,7 +8,11 @@ differs in lightness or line style.  Call `use_style()` once, in a chapter's set
     use_style()
 """
 
+from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
 
 __all__ = ["COLORS", "LABEL_COLORS", "plot_boundary", "use_style"]
 
@@ -26,7 +30,7 @@ LABEL_COLORS = {-1: COLORS.blue, 1: COLORS.red}
 """The two classes, the same in every figure of the book."""
 
 
-def use_style():
+def use_style() -> None:
     """Set matplotlib's defaults to the book's style."""
     import matplotlib as mpl
     from cycler import cycler
@@ -59,7 +63,13 @@ def use_style():
     )
 
 
-def plot_boundary(ax, decision, box, n=160, levels=(-1.0, 0.0, 1.0)):
+def plot_boundary(
+    ax: Any,
+    decision: Callable[[np.ndarray], np.ndarray],
+    box: Any,
+    n: int = 160,
+    levels: Any = (-1.0, 0.0, 1.0),
+) -> np.ndarray:
     """Draw f = 0 and the margins f = ±1 of a decision function on box = (x0, x1, y0, y1)."""
     import numpy as np
 

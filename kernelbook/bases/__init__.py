@@ -24,6 +24,8 @@ Giesen, Laue & Mueller (2012), *Basis expansions for support vector machines* (p
 2 and 3.  Chapelle (2007), *Training a support vector machine in the primal*.
 """
 
+from typing import Any
+
 from sklearn.base import clone
 
 from kernelbook.bases.base import Basis
@@ -34,7 +36,7 @@ from kernelbook.bases.plain import FunctionBasis, LinearBasis
 __all__ = ["Basis", "FunctionBasis", "GaussianBasis", "KernelBasis", "LinearBasis", "as_basis"]
 
 
-def as_basis(basis) -> Basis:
+def as_basis(basis: Any) -> Basis:
     """A fresh, unfitted basis for anything a user may pass as `basis`."""
     if basis is None:
         return KernelBasis()

@@ -1,6 +1,7 @@
 """What a basis offers, and where its centres come from."""
 
 from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -20,30 +21,30 @@ class Basis(BaseEstimator):
 
     accepts_sparse = False
 
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Resolve whatever depends on the sample, such as centres at the data."""
         return self
 
-    def evaluate(self, X):
+    def evaluate(self, X: Any) -> Any:
         """B, an (n, M) matrix: sample i as the basis function j sees it."""
         raise NotImplementedError
 
-    def gram(self):
+    def gram(self) -> np.ndarray:
         """G, the (M, M) matrix of inner products."""
         raise NotImplementedError
 
-    def combine(self, X, c):
+    def combine(self, X: Any, c: np.ndarray) -> np.ndarray:
         """Σ_j c_j f_j at the samples: B @ c."""
         return self.evaluate(X) @ c
 
-    def represent(self, beta):
+    def represent(self, beta: np.ndarray) -> np.ndarray | None:
         """The c with Σ_j c_j f_j = Σ_i β_i k_i, where k_i is the element that sample i of `fit` is.
 
         None where samples are not elements of the span, as when they enter by values in L₂.
         """
         return None
 
-    def take(self, functions):
+    def take(self, functions: np.ndarray) -> "Basis":
         """The basis of some of these functions, by their numbers, in that order."""
         return Selection(self, functions)
 
@@ -51,22 +52,22 @@ class Basis(BaseEstimator):
 class Selection(Basis):
     """Some of the functions of a basis."""
 
-    def __init__(self, basis, functions):
+    def __init__(self, basis: Basis, functions: np.ndarray) -> None:
         self.basis = basis
         self.functions = functions
 
     @property
-    def orthonormal(self):
+    def orthonormal(self) -> bool:
         return self.basis.orthonormal
 
     @property
-    def accepts_sparse(self):
+    def accepts_sparse(self) -> bool:
         return self.basis.accepts_sparse
 
-    def evaluate(self, X):
+    def evaluate(self, X: Any) -> Any:
         return self.basis.evaluate(X)[:, self.functions]
 
-    def gram(self):
+    def gram(self) -> np.ndarray:
         return self.basis.gram()[self.functions][:, self.functions]
 
 
@@ -128,7 +129,7 @@ class CenteredBasis(Basis):
         return self._given()
 
 
-def points(X, accept_sparse=False):
+def points(X: Any, accept_sparse: bool = False) -> Any:
     """X as finite float64 rows."""
     X = check_array(X, accept_sparse="csr" if accept_sparse else False, dtype=np.float64)
     return sparse.csr_array(X) if sparse.issparse(X) else X

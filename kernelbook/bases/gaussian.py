@@ -1,5 +1,7 @@
 """Gaussians of several widths in L₂: paper C, section 3.1, and its two readings."""
 
+from typing import Any, Self
+
 import numpy as np
 from scipy.spatial.distance import cdist
 
@@ -48,19 +50,19 @@ class GaussianBasis(CenteredBasis):
 
     def __init__(
         self,
-        centers="data",
-        widths=1.0,
-        reading="evaluation",
-        n_centers=100,
-        random_state=None,
-    ):
+        centers: Any = "data",
+        widths: Any = 1.0,
+        reading: str = "evaluation",
+        n_centers: int | None = 100,
+        random_state: Any = None,
+    ) -> None:
         self.centers = centers
         self.widths = widths
         self.reading = reading
         self.n_centers = n_centers
         self.random_state = random_state
 
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         X = points(X)
         self.centers_ = self._resolve(X, sample_weight)
         self.widths_ = self._broadcast(len(self.centers_))
@@ -116,7 +118,7 @@ class GaussianBasis(CenteredBasis):
             )
         return widths[0]
 
-    def evaluate(self, X):
+    def evaluate(self, X: Any) -> np.ndarray:
         X = points(X)
         centers, widths = self._resolved()
         common = self._common()
@@ -131,14 +133,14 @@ class GaussianBasis(CenteredBasis):
                 blocks.append(sum(products))
         return np.hstack(blocks)
 
-    def gram(self):
+    def gram(self) -> np.ndarray:
         centers, widths = self._resolved()
         every = np.vstack([centers] * widths.shape[1])
         sigma = widths.T.ravel()
         gram = _gaussian_products(every, sigma[:, None], every, sigma)
         return 0.5 * (gram + gram.T)
 
-    def represent(self, beta):
+    def represent(self, beta: np.ndarray) -> np.ndarray | None:
         at_data = isinstance(self.centers, str) and self.centers == "data"
         if self.reading == "evaluation" or not at_data:
             return None

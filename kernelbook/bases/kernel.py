@@ -1,7 +1,11 @@
 """Translates of a kernel: the basis in which the primal learner is the kernel machine."""
 
-from kernelbook.bases.base import CenteredBasis, points
-from kernelbook.kernels import as_kernel
+from typing import Any, Self
+
+import numpy as np
+
+from kernelbook.bases.base import Basis, CenteredBasis, points
+from kernelbook.kernels import Kernel, as_kernel
 
 __all__ = ["KernelBasis"]
 
@@ -29,17 +33,23 @@ class KernelBasis(CenteredBasis):
     centers_ : array of shape (M, d)
     """
 
-    def __init__(self, kernel=None, centers="data", n_centers=100, random_state=None):
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        centers: Any = "data",
+        n_centers: int | None = 100,
+        random_state: Any = None,
+    ) -> None:
         self.kernel = kernel
         self.centers = centers
         self.n_centers = n_centers
         self.random_state = random_state
 
     @property
-    def accepts_sparse(self):
+    def accepts_sparse(self) -> bool:
         return getattr(self.kernel, "accepts_sparse", False)
 
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         X = points(X, self.accepts_sparse)
         self.centers_ = self._resolve(X, sample_weight)
         self.kernel_ = self._positive_definite(X.shape[1])
@@ -57,25 +67,25 @@ class KernelBasis(CenteredBasis):
     def _kernel_now(self, d):
         return self.kernel_ if hasattr(self, "kernel_") else self._positive_definite(d)
 
-    def evaluate(self, X):
+    def evaluate(self, X: Any) -> Any:
         centers = self._centers_now()
         X = points(X, self.accepts_sparse)
         return self._kernel_now(centers.shape[1])(X, centers)
 
-    def gram(self):
+    def gram(self) -> np.ndarray:
         centers = self._centers_now()
         return self._kernel_now(centers.shape[1])(centers)
 
-    def combine(self, X, c):
+    def combine(self, X: Any, c: np.ndarray) -> np.ndarray:
         centers = self._centers_now()
         X = points(X, self.accepts_sparse)
         return self._kernel_now(centers.shape[1]).matvec(X, centers, c)
 
-    def take(self, functions):
+    def take(self, functions: np.ndarray) -> Basis:
         part = KernelBasis(self.kernel, self._centers_now()[functions])
         part.centers_, part.kernel_ = part.centers, self._kernel_now(part.centers.shape[1])
         return part
 
-    def represent(self, beta):
+    def represent(self, beta: np.ndarray) -> np.ndarray | None:
         at_data = isinstance(self.centers, str) and self.centers == "data"
         return beta if at_data else None

@@ -27,9 +27,13 @@ Giraud, Langou & Rozložník (2005), *The loss of orthogonality in the Gram–Sc
 orthogonalization process*.  Giesen, Laue & Mueller (2012), section 2.
 """
 
+from typing import Any
+
 import numpy as np
 from scipy import linalg
 from scipy.linalg import lapack
+
+from kernelbook.bases.base import Basis
 
 __all__ = ["OrthonormalBasis", "orthonormalize"]
 
@@ -54,7 +58,16 @@ class OrthonormalBasis:
         squared norm; for "eigen", the dropped eigenvalues over the largest.
     """
 
-    def __init__(self, basis, method, kept=None, core=None, dropped=(), remainder=(), rest=None):
+    def __init__(
+        self,
+        basis: Basis,
+        method: str,
+        kept: Any = None,
+        core: np.ndarray | None = None,
+        dropped: Any = (),
+        remainder: Any = (),
+        rest: np.ndarray | None = None,
+    ) -> None:
         self.basis = basis
         self.method = method
         self.kept = kept
@@ -65,23 +78,23 @@ class OrthonormalBasis:
         self._rest = rest
 
     @property
-    def T(self):
+    def T(self) -> np.ndarray | None:
         """The (M, r) matrix with TᵀGT = I, or None where f was orthonormal."""
-        return None if self._core is None else self.coefficients(np.eye(self.rank))
+        return None if self._core is None else self.coefficients(np.eye(self._core.shape[1]))
 
-    def evaluate(self, X):
+    def evaluate(self, X: Any) -> np.ndarray:
         """x̂ = BT, one row a sample."""
         return self.coordinates(self.basis.evaluate(X))
 
-    def coordinates(self, B):
+    def coordinates(self, B: np.ndarray) -> np.ndarray:
         """x̂ = BT for samples with evaluations B = basis.evaluate(X)."""
         return B if self._core is None else B[:, self.kept] @ self._core
 
-    def gram(self):
+    def gram(self) -> np.ndarray:
         """The identity."""
         return self.basis.gram() if self.rank is None else np.eye(self.rank)
 
-    def coefficients(self, w):
+    def coefficients(self, w: np.ndarray) -> np.ndarray:
         """The c = Tw with Σ w_k e_k = Σ c_j f_j; w may have several columns."""
         if self._core is None:
             return w
@@ -89,11 +102,11 @@ class OrthonormalBasis:
         c[self.kept] = self._core @ w
         return c
 
-    def combine(self, X, w):
+    def combine(self, X: Any, w: np.ndarray) -> np.ndarray:
         """Σ w_k e_k at the samples: x̂w."""
         return self.basis.combine(X, self.coefficients(w))
 
-    def visible(self, B) -> float:
+    def visible(self, B: np.ndarray) -> float:
         """How large what was dropped is at the samples with B = basis.evaluate(X), relative to x̂.
 
         A dropped remainder, normalized like the e's, would have been one more coordinate of x̂.
@@ -118,7 +131,9 @@ class OrthonormalBasis:
         return f"OrthonormalBasis({self.basis!r}, {self.method!r}, rank {self.rank}, {lost})"
 
 
-def orthonormalize(basis, method="cholesky", rtol=None) -> OrthonormalBasis:
+def orthonormalize(
+    basis: Basis, method: str = "cholesky", rtol: float | None = None
+) -> OrthonormalBasis:
     """An orthonormal basis of the span of `basis`, in its inner product.
 
     Parameters

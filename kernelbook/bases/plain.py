@@ -1,5 +1,7 @@
 """Bases without centres: the coordinates, and functions of your own."""
 
+from typing import Any, Self
+
 import numpy as np
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
@@ -16,14 +18,14 @@ class LinearBasis(Basis):
     orthonormal = True
     accepts_sparse = True
 
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         self.n_features_ = points(X, True).shape[1]
         return self
 
-    def evaluate(self, X):
+    def evaluate(self, X: Any) -> Any:
         return points(X, True)
 
-    def gram(self):
+    def gram(self) -> np.ndarray:
         """The identity, as a sparse matrix: text has too many coordinates for a dense one."""
         if not hasattr(self, "n_features_"):
             raise NotFittedError("LinearBasis learns the number of coordinates in fit(X).")
@@ -41,14 +43,14 @@ class FunctionBasis(Basis):
         ⟨f_j, f_k⟩; None says that the functions are orthonormal.
     """
 
-    def __init__(self, functions, gram=None):
+    def __init__(self, functions: Any, gram: Any = None) -> None:
         self.functions = functions
         self._gram = gram  # `gram` itself is a method, as of every basis
 
-    def get_params(self, deep=True):
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
         return {"functions": self.functions, "gram": self._gram}
 
-    def set_params(self, **params):
+    def set_params(self, **params: Any) -> Self:
         unknown = set(params) - {"functions", "gram"}
         if unknown:
             raise ValueError(f"{sorted(unknown)} are not parameters of FunctionBasis.")
@@ -57,10 +59,10 @@ class FunctionBasis(Basis):
         return self
 
     @property
-    def orthonormal(self):
+    def orthonormal(self) -> bool:
         return self._gram is None
 
-    def evaluate(self, X):
+    def evaluate(self, X: Any) -> Any:
         X = points(X)
         if callable(self.functions):
             B = np.asarray(self.functions(X), dtype=np.float64)
@@ -87,7 +89,7 @@ class FunctionBasis(Basis):
             )
         return values.reshape(len(X))
 
-    def gram(self):
+    def gram(self) -> np.ndarray:
         if self._gram is None:
             if callable(self.functions):
                 raise ValueError("gram=None says orthonormal; pass gram to see it as a matrix.")

@@ -29,7 +29,7 @@ class Expansion:
 
     __array_ufunc__ = None  # np.float64(2) * f is f's business, not NumPy's
 
-    def __call__(self, X):
+    def __call__(self, X: Any) -> np.ndarray:
         return self.space.cardinal(X) @ self.a + self.space.H.matvec(X, self.Z, self.c)
 
     def __add__(self, other):
@@ -48,7 +48,7 @@ class Expansion:
     def __sub__(self, other):
         return self + (-other)
 
-    def inner(self, other) -> float:
+    def inner(self, other: "Expansion") -> float:
         """⟨f, g⟩ in H_K."""
         self._require_same_space(other)
         return float(self.a @ other.a) + self._semi_inner(other)
@@ -67,16 +67,16 @@ class Expansion:
         return float(np.sqrt(max(self._semi_inner(self), 0.0)))
 
     @property
-    def free(self):
+    def free(self) -> "Expansion":
         """P₀f, the part in the span of the features."""
         return Expansion(self.space, self.a, self.c[:0], self.Z[:0])
 
     @property
-    def penalized(self):
+    def penalized(self) -> "Expansion":
         """P₁f, the part that is orthogonal to the features."""
         return Expansion(self.space, np.zeros_like(self.a), self.c, self.Z)
 
-    def plain(self):
+    def plain(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """λ, c and points with f = Σ λ_p φ_p + Σ c_i Φ(x_i, ·), Pᵀc = 0: no anchors in it.
 
         `other_space.solution(*f.plain())` is the same function in the space of other anchors.

@@ -5,6 +5,7 @@ function below makes one kind of pair from the feature matrix P of some points; 
 finite combinations of point evaluations, except the abstract points of `virtual`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,16 +40,18 @@ class Functionals:
         return self.points is None
 
     @classmethod
-    def virtual(cls, n_free):
+    def virtual(cls, n_free: int) -> "Functionals":
         """The abstract points v_q with φ_p(v_q) = δ_pq."""
         return cls(np.eye(n_free), None, None, 1.0)
 
-    def in_the_basis_of_the_features(self):
+    def in_the_basis_of_the_features(self) -> "Functionals":
         """The same projector with φ' = φ, so W → AW."""
+        if self.W is None:
+            return self
         return Functionals(np.eye(len(self.A)), self.A @ self.W, self.points, self.condition)
 
 
-def pick_anchors(P):
+def pick_anchors(P: np.ndarray) -> np.ndarray:
     """Indices of ℓ rows of P, of rank ℓ, that are well conditioned; in increasing order.
 
     Pivoted QR of an orthonormal basis of range P: each step takes the row at which the functions
@@ -62,7 +65,7 @@ def pick_anchors(P):
     return np.sort(pivots[: Q.shape[1]])
 
 
-def at_points(points, P):
+def at_points(points: np.ndarray, P: np.ndarray) -> Functionals:
     """μ_p(g) = g(a_p), P the features at the points: φ' are the cardinal functions."""
     l = P.shape[1]
     rank = column_space(P).rank
@@ -75,7 +78,7 @@ def at_points(points, P):
     return Functionals(np.linalg.inv(scaled) / size[:, None], np.eye(l), points, _cond(scaled))
 
 
-def least_squares(X, P):
+def least_squares(X: np.ndarray, P: np.ndarray) -> Functionals:
     """μ_p(g) = (1/m) Σ_i φ'_p(x_i) g(x_i), with φ' orthonormal on the sample by Gram–Schmidt."""
     scaled, size = _equilibrate(P)
     Q, R = np.linalg.qr(scaled)
@@ -84,7 +87,7 @@ def least_squares(X, P):
     return Functionals(A, (Q * sign).T / root_m, X, _cond(scaled))
 
 
-def require_full_rank(P, names, remedy):
+def require_full_rank(P: np.ndarray, names: Sequence[str], remedy: str) -> None:
     """Raise unless the ℓ features are independent on the sample; say which are not."""
     m, l = P.shape
     rank = column_space(P).rank

@@ -2,6 +2,7 @@
 
 import warnings
 from copy import copy
+from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -74,7 +75,12 @@ class ConditionalKernel:
     True
     """
 
-    def __init__(self, kernel=None, features="constant", anchors="sample"):
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        features: Any = "constant",
+        anchors: Any = "sample",
+    ) -> None:
         known = anchors in CHOICES if isinstance(anchors, str) else np.ndim(anchors) > 0
         if not known:
             raise ValueError(
@@ -94,7 +100,7 @@ class ConditionalKernel:
 
     # ------------------------------------------------------------------------------ fitting
 
-    def fit(self, X):
+    def fit(self, X: Any) -> Self:
         """Fit the features to the rows of X and choose the functionals μ_p."""
         # Copies throughout: what is done later to the arguments must not change the space.
         X = self._rows(X, "X", copy=True)
@@ -171,12 +177,12 @@ class ConditionalKernel:
     # --------------------------------------------------------------------------- evaluation
 
     @property
-    def H(self):
+    def H(self) -> Kernel:
         """The conditional kernel, A (9) = B (11): zero at the anchors."""
         return self._both_kernels()[0]
 
     @property
-    def K(self):
+    def K(self) -> Kernel:
         """The reproducing kernel, A (8) = B (10): H + Σ φ'_p φ'_p."""
         return self._both_kernels()[1]
 
@@ -188,7 +194,7 @@ class ConditionalKernel:
             self._kernels = SpaceKernel(now, 0.0), SpaceKernel(now, 1.0)
         return self._kernels
 
-    def cardinal(self, X):
+    def cardinal(self, X: Any) -> np.ndarray:
         """φ'_p(x_i) as an (m, ℓ) array, A (10) = B (12)."""
         self._ready()
         X = self._rows(X, "X")
@@ -205,7 +211,7 @@ class ConditionalKernel:
 
     # ---------------------------------------------------------------------------- functions
 
-    def function(self, a=None, c=None, Z=None):
+    def function(self, a: Any = None, c: Any = None, Z: Any = None) -> Expansion:
         """Σ a_p φ'_p + Σ c_i H(z_i, ·) as a function of the space."""
         self._ready()
         if (c is None) != (Z is None):
@@ -223,12 +229,12 @@ class ConditionalKernel:
             )
         return values
 
-    def representer(self, x):
+    def representer(self, x: Any) -> Expansion:
         """K(x, ·), the function with ⟨f, K_x⟩ = f(x) for every f of the space."""
         x = x if getattr(x, "ndim", 0) == 2 else np.reshape(x, (1, -1))
         return self.function(self.cardinal(x)[0], np.ones(1), x)
 
-    def solution(self, coef, dual_coef, X):
+    def solution(self, coef: Any, dual_coef: Any, X: Any) -> Expansion:
         """Σ λ_p φ_p + Σ c_i Φ(x_i, ·) with Pᵀc = 0, a learner's result, as a function of the space.
 
         `coef` is λ and `dual_coef` is c.  If Pᵀc ≠ 0 the sum does not lie in the space, in general,
@@ -256,7 +262,7 @@ class SpaceKernel(Kernel):
     base kernel and a correction of rank 2ℓ, so tiles and products cost what those of Φ cost.
     """
 
-    def __init__(self, space, weight):
+    def __init__(self, space: "ConditionalKernel", weight: float) -> None:
         self.space = space
         self.weight = weight
 
@@ -265,7 +271,7 @@ class SpaceKernel(Kernel):
         return f"{name} of {self.space!r}"
 
     @property
-    def strictly_pd(self):
+    def strictly_pd(self) -> bool:
         # H vanishes at real anchors; elsewhere, and K everywhere, are as strict as Φ.
         vanishes = self.weight == 0 and self.space.n_free_ and not self.space.functionals_.abstract
         return self.space.kernel_.strictly_pd and not vanishes
@@ -275,7 +281,7 @@ class SpaceKernel(Kernel):
         return self.strictly_pd
 
     @property
-    def accepts_sparse(self):
+    def accepts_sparse(self) -> bool:
         return self.space.kernel_.accepts_sparse
 
     @property

@@ -70,7 +70,7 @@ def doubts_about_rank(features, P):
             f"{l} free features are left on the weighted sample; without weights there are more.  "
             "Use weights of more moderate ratios, or drop the samples whose weight is negligible."
         ]
-    if features.doubtful:
+    if features.rank_is_ambiguous:
         return [
             f"the {l} free features are dependent on the sample only to rounding: their singular "
             f"values fall to {features.values[r - 1]:.0e} of the largest without a gap, {r} were "

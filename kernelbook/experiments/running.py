@@ -153,7 +153,8 @@ def run(
     }
     provenance.write_text(json.dumps(record, indent=1) + "\n")
     missing = len(cells) - len(journal.done)
-    journal.close(whole=not missing)
+    if not missing:
+        journal.remove()
     summary = _summary(experiment, cells, journal.done)
     return Result(table, provenance, n_rows, resumed, missing, summary)
 
@@ -201,9 +202,7 @@ class Journal:
         if path.exists() and not self._read(fingerprint):
             path.rename(path.with_suffix(f".journal-{time.time_ns()}"))
             self.done, self.seconds = {}, {}
-        new = not path.exists()
-        self._file = path.open("a", encoding="utf-8")
-        if new:
+        if not path.exists():
             self._line({"fingerprint": fingerprint})
 
     def _read(self, fingerprint):
@@ -220,19 +219,18 @@ class Journal:
         return True
 
     def _line(self, entry):
-        self._file.write(json.dumps(entry) + "\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(entry) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
 
     def add(self, cell, rows, seconds):
         self._line({"cell": cell, "rows": rows, "seconds": round(seconds, 3)})
         self.done[cell], self.seconds[cell] = rows, seconds
 
-    def close(self, whole):
-        """The table is written; if nothing is left to run the journal has done its work."""
-        self._file.close()
-        if whole:
-            self.path.unlink()
+    def remove(self):
+        """For when the table is written and no cell is left to run."""
+        self.path.unlink()
 
 
 def _fingerprint(experiment, cells):

@@ -97,7 +97,7 @@ class Sum(_Pair):
     _combine = np.add
 
     @property
-    def strictly_pd(self):
+    def strictly_pd(self) -> bool:
         return self.left.strictly_pd or self.right.strictly_pd
 
     @property
@@ -119,7 +119,7 @@ class Product(_Pair):
     _combine = np.multiply
 
     @property
-    def strictly_pd(self):
+    def strictly_pd(self) -> bool:
         left, right = self.left, self.right
         return (left.strictly_pd and right._positive_diag) or (
             right.strictly_pd and left._positive_diag
@@ -143,20 +143,20 @@ class Scaled(Kernel):
 
     _rules: ClassVar[dict] = {"factor": checks.non_negative, "kernel": _kernel}
 
-    def __init__(self, factor, kernel):
+    def __init__(self, factor: float, kernel: Kernel) -> None:
         self.factor = factor
         self.kernel = kernel
 
     @property
-    def cpd_order(self):
+    def cpd_order(self) -> int:
         return self.kernel.cpd_order
 
     @property
-    def strictly_pd(self):
+    def strictly_pd(self) -> bool:
         return bool(self.factor > 0) and self.kernel.strictly_pd
 
     @property
-    def accepts_sparse(self):
+    def accepts_sparse(self) -> bool:
         return self.kernel.accepts_sparse
 
     @property

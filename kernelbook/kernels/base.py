@@ -11,8 +11,9 @@ methods: `_fill(X, Z)`, which returns a function that writes tiles (see `numeric
 """
 
 import inspect
+from collections.abc import Callable
 from numbers import Real
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -77,7 +78,7 @@ class Kernel:
 
     # ------------------------------------------------------------------------- evaluation
 
-    def __call__(self, X, Z=None):
+    def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
         """The matrix of K(x_i, z_j), float64.
 
         Without Z this is the Gram matrix of X: exactly symmetric, its diagonal exactly `diag(X)`.
@@ -97,7 +98,7 @@ class Kernel:
             np.fill_diagonal(gram, self._diag(X))
         return gram
 
-    def blocks(self, X):
+    def blocks(self, X: Any) -> Callable[[slice, slice, np.ndarray], None]:
         """The function block(rows, cols, out) that writes K(X[rows], X[cols]) into `out`.
 
         For callers who need parts of the Gram matrix: X is checked once.  `rows` and `cols` are
@@ -114,7 +115,7 @@ class Kernel:
 
         return block
 
-    def single(self, X, out=None):
+    def single(self, X: Any, out: np.ndarray | None = None) -> np.ndarray:
         """The Gram matrix of X in single precision, in the first columns of `out`, the rest zero.
 
         Entries beyond 3·10³⁸ become infinite: ask `diag` first.
@@ -127,7 +128,7 @@ class Kernel:
         gram[np.arange(m), np.arange(m)] = self._diag(X)
         return gram
 
-    def exponents(self, X):
+    def exponents(self, X: Any) -> tuple[np.ndarray, np.ndarray] | None:
         """(Z, s) with log₂ K(x_i, x_j) = z_i·z_j + s_i + s_j, or None; Gaussians have them."""
         return None
 
@@ -142,7 +143,7 @@ class Kernel:
 
         return rounded
 
-    def diag(self, X):
+    def diag(self, X: Any) -> np.ndarray:
         """K(x_i, x_i) for every row, without the matrix."""
         X = checks.rows(X, "X", self)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -151,7 +152,7 @@ class Kernel:
             self._overflow()
         return diag
 
-    def matvec(self, X, Z, c):
+    def matvec(self, X: Any, Z: Any, c: Any) -> np.ndarray:
         """K(X, Z) @ c, tile by tile: the m×n matrix is never in memory.
 
         Parameters
@@ -172,7 +173,7 @@ class Kernel:
             self._overflow()
         return product[:, 0] if np.ndim(c) == 1 else product
 
-    def gram_matvec(self, X, c, tick=silent):
+    def gram_matvec(self, X: Any, c: Any, tick: Callable[[int], None] = silent) -> np.ndarray:
         """K(X, X) @ c: each pair of rows is computed once.
 
         Parameters
@@ -194,7 +195,7 @@ class Kernel:
             self._overflow()
         return product[:, 0] if np.ndim(c) == 1 else product
 
-    def panels(self, X, Z=None, tick=silent):
+    def panels(self, X: Any, Z: Any = None, tick: Callable[[int], None] = silent) -> Panels:
         """K(X, Z) for passes that see some rows of it at a time, without the matrix.
 
         Parameters
@@ -277,7 +278,7 @@ class Kernel:
             self._rules[name](name, value)
         super().__setattr__(name, value)
 
-    def get_params(self, deep=True):
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; with `deep`, also those of the kernels inside, as left__width."""
         params = {name: getattr(self, name) for name in self._names()}
         if deep:
@@ -286,9 +287,9 @@ class Kernel:
                     params |= {f"{name}__{key}": v for key, v in value.get_params().items()}
         return params
 
-    def set_params(self, **params):
+    def set_params(self, **params: Any) -> Self:
         """Set parameters by the names that `get_params` gives; returns the kernel."""
-        nested = {}
+        nested: dict[str, dict[str, Any]] = {}
         for key, value in params.items():
             name, inside, rest = key.partition("__")
             if name not in self._names():
@@ -308,7 +309,7 @@ class Kernel:
             getattr(self, name).set_params(**inner)
         return self
 
-    def copy(self):
+    def copy(self) -> Self:
         """An equal kernel that shares nothing with this one."""
         params = self.get_params(deep=False)
         inner = {k: v.copy() if isinstance(v, Kernel) else v for k, v in params.items()}

@@ -1,6 +1,7 @@
 """What kernels refuse, in words: every error names the argument, its value and the remedy."""
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -13,14 +14,14 @@ def _number(name, value, kind=Real, word="a number"):
         raise TypeError(f"{name} must be {word}; got {value!r} of type {type(value).__name__}.")
 
 
-def positive(name, value):
+def positive(name: str, value: Any) -> None:
     """A rule for widths and exponents: a positive number that is not too small to divide by."""
     _number(name, value)
     if not _TINY <= value < np.inf:
         raise ValueError(f"{name} must be positive and finite; got {value!r}. Choose {name} > 0.")
 
 
-def non_negative(name, value):
+def non_negative(name: str, value: Any) -> None:
     """A rule for offsets and factors."""
     _number(name, value)
     if not 0 <= value < np.inf:
@@ -30,21 +31,21 @@ def non_negative(name, value):
         )
 
 
-def positive_integer(name, value):
+def positive_integer(name: str, value: Any) -> None:
     """A rule for degrees."""
     _number(name, value, Integral, "an integer")
     if not 1 <= value <= 1000:
         raise ValueError(f"{name} must be 1, 2, 3, … or up to 1000; got {value!r}.")
 
 
-def order(name, value):
+def order(name: str, value: Any) -> None:
     """A rule for orders of conditional positive definiteness."""
     _number(name, value, Integral, "an integer")
     if value < 0:
         raise ValueError(f"{name} must not be negative; got {value!r}. Positive definite is 0.")
 
 
-def rows(X, name, kernel):
+def rows(X: Any, name: str, kernel: Any) -> Any:
     """X as rows for `kernel`: a C-contiguous, writeable float64 array, or a CSR matrix.
 
     Already suitable arrays are returned as they are.  (Numba compiles a second version of every
@@ -110,7 +111,7 @@ def _finite(values, name):
         )
 
 
-def same_columns(X, Z):
+def same_columns(X: np.ndarray, Z: np.ndarray) -> None:
     if X.shape[1] != Z.shape[1]:
         raise ValueError(
             f"X and Z must have the same columns; X has {X.shape[1]} and Z has {Z.shape[1]}. "
@@ -118,7 +119,7 @@ def same_columns(X, Z):
         )
 
 
-def coefficients(c, n):
+def coefficients(c: Any, n: int) -> np.ndarray:
     """c as an (n, k) float64 array."""
     c = _real_array(c, "c")
     if c.ndim not in (1, 2) or c.shape[0] != n:

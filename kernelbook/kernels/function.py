@@ -1,8 +1,10 @@
 """Kernels from elsewhere: a function of yours, or what an estimator's `kernel` argument means."""
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kernelbook.kernels import checks
 from kernelbook.kernels.base import Kernel
@@ -29,7 +31,9 @@ class FunctionKernel(Kernel):
     _rules: ClassVar[dict] = {"cpd_order": checks.order}
     _thread_safe = False
 
-    def __init__(self, function, cpd_order=0):
+    def __init__(
+        self, function: Callable[[np.ndarray, np.ndarray], ArrayLike], cpd_order: int = 0
+    ) -> None:
         if not callable(function) or isinstance(function, type):
             raise TypeError(
                 f"function must be callable as function(X, Z); got {function!r}. "
@@ -88,7 +92,7 @@ class FunctionKernel(Kernel):
         return np.concatenate([np.empty(0), *(self._block(b, b).diagonal() for b in blocks)])
 
 
-def as_kernel(kernel, n_features):
+def as_kernel(kernel: Any, n_features: int) -> Kernel:
     """The kernel that an estimator's `kernel` argument means for data with `n_features` columns.
 
     None is the Gaussian of width √d: columns of unit variance then put the typical squared

@@ -42,7 +42,7 @@ def _entries(x, Zt, start, factor, out):
 
 
 @jit(fast=True)
-def row_sums(X, Zt, factor, c, out):
+def row_sums(X: np.ndarray, Zt: np.ndarray, factor: float, c: np.ndarray, out: np.ndarray) -> None:
     """out_i += Σ_j c_j K(x_i, z_j)."""
     n, work = Zt.shape[1], np.empty(STRIP)
     for start in range(0, n, STRIP):
@@ -57,7 +57,9 @@ def row_sums(X, Zt, factor, c, out):
 
 
 @jit(fast=True)
-def strip_sums(X, Xt, factor, c, start, out):
+def strip_sums(
+    X: np.ndarray, Xt: np.ndarray, factor: float, c: np.ndarray, start: int, out: np.ndarray
+) -> None:
     """out += Kc for the entries above and left of the strip's end, from both sides."""
     part = np.empty(min(STRIP, X.shape[0] - start))
     stop = start + part.shape[0]
@@ -71,7 +73,7 @@ def strip_sums(X, Xt, factor, c, start, out):
         out[i] += total
 
 
-def sums(X, Z, factor, c):
+def sums(X: np.ndarray, Z: np.ndarray, factor: float, c: np.ndarray) -> np.ndarray:
     """The vector of Σ_j c_j 2^(factor·‖x_i − z_j‖²)."""
     out, Zt = np.zeros(len(X)), np.ascontiguousarray(Z.T)
     panels = [slice(i, i + PANEL) for i in range(0, len(X), PANEL)]
@@ -81,14 +83,15 @@ def sums(X, Z, factor, c):
     return out
 
 
-def gram_sums(X, factor, c):
+def gram_sums(X: np.ndarray, factor: float, c: np.ndarray) -> np.ndarray:
     """The same with Z = X; each thread has strips and a sum of its own.
 
     Who has which strips is settled beforehand, or rounding would differ from call to call: the
     longest first, each to whoever has the least to do.
     """
     Xt, totals = np.ascontiguousarray(X.T), np.zeros((n_threads(), len(X)))
-    shares, work = [[] for _ in totals], np.zeros(len(totals))
+    shares: list[list[int]] = [[] for _ in totals]
+    work = np.zeros(len(totals))
     for start in reversed(range(0, len(X), STRIP)):
         t = np.argmin(work)
         shares[t].append(start)

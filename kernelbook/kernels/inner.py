@@ -61,7 +61,7 @@ class Polynomial(Kernel):
     _proven = True
     _rules: ClassVar[dict] = {"degree": checks.positive_integer, "offset": checks.non_negative}
 
-    def __init__(self, degree=3, offset=1.0):
+    def __init__(self, degree: int = 3, offset: float = 1.0) -> None:
         self.degree = degree
         self.offset = offset
 

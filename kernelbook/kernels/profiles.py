@@ -27,7 +27,7 @@ TO_BITS = 2.0**52 + 2.0**51 + 1023.0  # 1023 is the exponent's bias
 
 
 @jit(fast=True)
-def exp2(y):
+def exp2(y: float) -> float:
     """2^y for y ≤ 0."""
     z = LOWEST if y < LOWEST else y  # a NaN stays one
     n = np.rint(z)
@@ -46,7 +46,7 @@ S1, S2, S3, S4, S5, S6, S7 = _S[1:8]
 
 
 @jit(fast=True)
-def exp2_single(t, out):
+def exp2_single(t: np.ndarray, out: np.ndarray) -> None:
     """out = 2^t in single precision, for t ≤ 0; 0 where that is no normal number.
 
     The fraction is formed in double precision, so that a large |t| costs no digits; the polynomial,
@@ -70,7 +70,7 @@ LOWEST_OF_SINGLE = np.float32(LOWEST_SINGLE)
 
 
 @jit(fast=True)
-def exp2_of_single(y):
+def exp2_of_single(y: np.float32) -> np.float32:
     """2^y for a y ≤ 0 in single precision, whose fraction has lost digits if |y| is large."""
     z = LOWEST_OF_SINGLE if y < LOWEST_OF_SINGLE else y
     n = np.rint(z)
@@ -82,7 +82,7 @@ def exp2_of_single(y):
 
 
 @jit(fast=True)
-def exp2_of_singles(t):
+def exp2_of_singles(t: np.ndarray) -> None:
     """2^t in place, in single precision."""
     for i in range(t.shape[0]):
         row = t[i]
@@ -91,7 +91,7 @@ def exp2_of_singles(t):
 
 
 @jit(fast=True)
-def exponential(t, rate):
+def exponential(t: np.ndarray, rate: float) -> None:
     """exp(−rate·t)."""
     factor = -LOG2_E * rate
     for i in range(t.shape[0]):
@@ -101,7 +101,7 @@ def exponential(t, rate):
 
 
 @jit(fast=True)
-def gaussian(r, width):
+def gaussian(r: np.ndarray, width: float) -> None:
     """exp(−(r/width)²), for widths whose squares are no floating-point numbers."""
     for i in range(r.shape[0]):
         row = r[i]
@@ -111,7 +111,7 @@ def gaussian(r, width):
 
 
 @jit(fast=True)
-def matern(r, rate, linear, quadratic):
+def matern(r: np.ndarray, rate: float, linear: float, quadratic: float) -> None:
     """(1 + linear·s + quadratic·s²) exp(−s) at s = rate·r."""
     for i in range(r.shape[0]):
         row = r[i]
@@ -122,7 +122,7 @@ def matern(r, rate, linear, quadratic):
 
 
 @jit(fast=True)
-def multiquadric(r, width):
+def multiquadric(r: np.ndarray, width: float) -> None:
     """−√(1 + (r/width)²)."""
     for i in range(r.shape[0]):
         row = r[i]
@@ -132,7 +132,7 @@ def multiquadric(r, width):
 
 
 @jit(fast=True)
-def power(x, n):
+def power(x: float, n: int) -> float:
     """x^n for an integer n ≥ 1, by squaring."""
     result = 1.0
     while n > 0:
@@ -144,7 +144,7 @@ def power(x, n):
 
 
 @jit(fast=True)
-def polyharmonic(r, exponent, sign, with_log):
+def polyharmonic(r: np.ndarray, exponent: int, sign: float, with_log: bool) -> None:
     """sign · r^exponent, times log r if `with_log`, for an integer exponent."""
     for i in range(r.shape[0]):
         row = r[i]
@@ -156,7 +156,7 @@ def polyharmonic(r, exponent, sign, with_log):
 
 
 @jit(fast=True)
-def shifted_power(t, offset, degree):
+def shifted_power(t: np.ndarray, offset: float, degree: int) -> None:
     """(offset + t)^degree."""
     for i in range(t.shape[0]):
         row = t[i]

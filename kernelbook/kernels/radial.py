@@ -84,7 +84,7 @@ class Gaussian(_Radial):
     _proven = True
     _rules: ClassVar[dict] = {"width": checks.positive}
 
-    def __init__(self, width=1.0):
+    def __init__(self, width: float = 1.0) -> None:
         self.width = width
 
     def _fill(self, X, Z):
@@ -113,7 +113,7 @@ class Gaussian(_Radial):
             return gaussian_sums.gram_sums(X, factor, c)
         return gaussian_sums.sums(X, Z, factor, c)
 
-    def exponents(self, X):
+    def exponents(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         """(Z, s) with log₂ K(x_i, x_j) = z_i·z_j + s_i + s_j, or None where that is inaccurate.
 
         z = (x − mean)·√(2 log₂e)/width and s = −½‖z‖².  The sum loses (d+4)·2⁻⁵²·max‖z‖², at most,
@@ -167,7 +167,7 @@ class Laplacian(_Radial):
     _proven = True
     _rules: ClassVar[dict] = {"width": checks.positive}
 
-    def __init__(self, width=1.0):
+    def __init__(self, width: float = 1.0) -> None:
         self.width = width
 
     def _profile(self, r):
@@ -214,7 +214,7 @@ class Matern(_Radial):
     _proven = True
     _rules: ClassVar[dict] = {"width": checks.positive, "nu": _smoothness}
 
-    def __init__(self, width=1.0, nu=1.5):
+    def __init__(self, width: float = 1.0, nu: float = 1.5) -> None:
         self.width = width
         self.nu = nu
 
@@ -281,7 +281,7 @@ class Polyharmonic(_Radial):
     _positive_diag = False
     _at_zero = 0.0
 
-    def __init__(self, exponent=3):
+    def __init__(self, exponent: float = 3) -> None:
         self.exponent = exponent
 
     @property
@@ -289,7 +289,7 @@ class Polyharmonic(_Radial):
         return self.exponent % 2 == 0
 
     @property
-    def cpd_order(self):
+    def cpd_order(self) -> int:
         half = float(self.exponent) / 2
         return int(half) + 1 if self._even else ceil(half)
 
@@ -312,7 +312,7 @@ class ThinPlate(Polyharmonic):
     _proven = True
     exponent = 2
 
-    def __init__(self):
+    def __init__(self) -> None:
         pass
 
 
@@ -332,7 +332,7 @@ class Multiquadric(_Radial):
     _at_zero = -1.0
     cpd_order = 1
 
-    def __init__(self, width=1.0):
+    def __init__(self, width: float = 1.0) -> None:
         self.width = width
 
     def _profile(self, r):

@@ -1,26 +1,27 @@
 """BLAS calls that several threads may make at once, and a Cholesky factor made of them.
 
 SciPy's wrappers of BLAS hold Python's global lock while they compute: on two threads they take
-turns.  SciPy also hands out the bare addresses of the same routines (`scipy.linalg.cython_blas`),
-and a call through `ctypes` lets go of the lock.  `solve_rows` and `add_gram` work in place, on
-whole panels of rows: what a solver does to a tile of the kernel matrix before it forgets it.
+turns.  SciPy also exposes the addresses of the same routines (`scipy.linalg.cython_blas`), and a
+call through `ctypes` releases the lock.  `solve_rows` and `add_gram` work in place, on whole panels
+of rows: what a solver does to a tile of the kernel matrix before it discards it.
 
-`cholesky` is for the matrices in between, too large for one thread and yet small enough that the
-threads of BLAS spend their time waiting for each other: those wait by running in circles, and where
-other programs want the cores, too, that takes longer than one thread alone would.  The textbook's
-algorithm by blocks does as well with threads that sleep while they wait,
+`cholesky` is for matrices of medium size, too large for one thread and yet small enough that the
+threads of BLAS spend their time waiting for each other: they wait by spinning, and where other
+programs need the cores, too, that takes longer than one thread alone would.  The textbook's
+algorithm by blocks is as fast with threads that sleep while they wait,
 
     L_kk = chol(A_kk),    L_ik = A_ik L_kk⁻ᵀ for i > k,    A_ij −= L_ik L_jkᵀ for i ≥ j > k,
 
 since within each of the last two steps no block waits for another.
 
-`one_thread` is for what stands between the passes: the algebra of n×n matrices.  BLAS would divide
-it among threads that spend more time waiting for each other than computing, and on a machine with
-other work to do a hundred times more.
+`one_thread` is for the algebra of n×n matrices between the passes.  BLAS would divide it among
+threads that spend more time waiting for each other than computing, and a hundred times more on a
+machine with other work to do.
 """
 
 import ctypes
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cython_blas, cython_lapack
@@ -28,7 +29,7 @@ from scipy.linalg import LinAlgError, cython_blas, cython_lapack
 from kernelbook.numeric.threads import n_threads, parallel_for, serial_blas
 
 __all__ = [
-    "FEW",
+    "SERIAL_RHS",
     "add_gram",
     "cholesky",
     "one_thread",
@@ -37,17 +38,17 @@ __all__ = [
     "solve_triangular",
 ]
 
-FEW = 32
-"""With up to so many right-hand sides memory is the limit, not arithmetic: one thread does."""
+SERIAL_RHS = 32
+"""Up to this many right-hand sides memory is the limit, not arithmetic: one thread is enough."""
 
-_SMALL = 1500  # a Cholesky factor of that size takes a twentieth of a second
-_ALONE = 600  # up to this size one thread is done before others could help
-_BLOCK = 192  # of `cholesky`: matrix products of this width are nearly as fast as they get
+SERIAL_BLAS_SIZE = 1500  # a Cholesky factor of that size takes a twentieth of a second
+SERIAL_CHOLESKY_SIZE = 600  # up to this size one thread is done before others could help
+CHOLESKY_BLOCK = 192  # of `cholesky`: matrix products of this width are nearly as fast as they get
 
 
-def one_thread(n):
+def one_thread(n: int) -> AbstractContextManager[Any]:
     """A context for the algebra of n×n matrices: BLAS on one thread, unless they are large."""
-    return serial_blas if n <= _SMALL else nullcontext()
+    return serial_blas if n <= SERIAL_BLAS_SIZE else nullcontext()
 
 
 def _routine(name, count, library=cython_blas):
@@ -89,7 +90,7 @@ def _address(array, order):
     return array.ctypes.data
 
 
-def solve_rows(L, rows):
+def solve_rows(L: np.ndarray, rows: np.ndarray) -> None:
     """Overwrite every row k of `rows` by L⁻¹k.
 
     Parameters
@@ -101,7 +102,7 @@ def solve_rows(L, rows):
     h, n = rows.shape
     if L.shape != (n, n):
         raise ValueError(f"L of shape {L.shape} does not fit rows of shape {rows.shape}.")
-    # What BLAS, which counts columns first, finds in the memory of `rows` is the transpose.
+    # BLAS is column-major: in the memory of `rows` it sees the transpose.
     L, rows = _address(L, "F"), _address(rows, "C")
     size = _int(max(n, 1))
     _dtrsm(
@@ -110,7 +111,7 @@ def solve_rows(L, rows):
     )
 
 
-def add_gram(rows, total):
+def add_gram(rows: np.ndarray, total: np.ndarray) -> None:
     """Add rowsᵀrows to the lower triangle of `total`.
 
     Parameters
@@ -130,7 +131,7 @@ def add_gram(rows, total):
 
 
 @serial_blas
-def cholesky(A):
+def cholesky(A: np.ndarray) -> None:
     """Overwrite the lower triangle of a positive definite A by that of L, A = LLᵀ.
 
     Parameters
@@ -149,7 +150,7 @@ def cholesky(A):
     def at(i, j):
         return start + 8 * (i + j * n)
 
-    block = _BLOCK if n > _ALONE else max(n, 1)
+    block = CHOLESKY_BLOCK if n > SERIAL_CHOLESKY_SIZE else max(n, 1)
     for k in range(0, n, block):
         width = min(block, n - k)
         _dpotrf(_char(b"L"), _int(width), at(k, k), size, ctypes.byref(info))
@@ -166,7 +167,7 @@ def cholesky(A):
             )
 
         def update(b, k=k, width=width, below=below):
-            j = below[b]  # the strip from its diagonal block down, of which half is not ours
+            j = below[b]  # the strip from its diagonal block down; only the lower half is used
             here, rest = min(block, n - j), max(0, n - j - block)
             _dsyrk(
                 *(_char(c) for c in (b"L", b"N")),
@@ -184,7 +185,7 @@ def cholesky(A):
 
 
 @serial_blas
-def solve_factored(L, B):
+def solve_factored(L: np.ndarray, B: np.ndarray) -> np.ndarray:
     """(LLᵀ)⁻¹B for the L of `cholesky`; many right-hand sides are divided among threads.
 
     Parameters
@@ -201,7 +202,7 @@ def solve_factored(L, B):
 
 
 @serial_blas
-def solve_triangular(L, B, trans=False):
+def solve_triangular(L: np.ndarray, B: np.ndarray, trans: bool = False) -> np.ndarray:
     """L⁻¹B, or L⁻ᵀB, in the same way."""
     how = [_char(c) for c in (b"L", b"L", b"T" if trans else b"N", b"N")]
 
@@ -219,7 +220,7 @@ def _by_columns(solve, L, B):
     columns = out[:, None] if out.ndim == 1 else out
     factor, size = _address(L, "F"), _int(max(n, 1))
     k = columns.shape[1]
-    step = max(FEW, -(-k // n_threads()))
+    step = max(SERIAL_RHS, -(-k // n_threads()))
 
     def some(p):
         part = columns[:, p * step : (p + 1) * step]

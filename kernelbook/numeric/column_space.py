@@ -24,10 +24,10 @@ from kernelbook.numeric.threads import parallel_for, parallel_sum
 
 __all__ = ["ColumnSpace", "column_space"]
 
-_TALL = 20  # rows for each column,
-_LARGE = 10**5  # and entries, from which the triangles pay
-_WELL = 1e4
-_ROWS = 2048  # that stay in a core's cache between two steps
+MIN_ASPECT = 20  # rows for each column, and
+MIN_ENTRIES = 10**5  # entries, from which CholeskyQR2 is faster
+MAX_CONDITION = 1e4
+ROW_BLOCK = 2048  # rows that stay in a core's cache between two steps
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class ColumnSpace:
         return self.Q.shape[1]
 
     @property
-    def doubtful(self) -> bool:
-        """Whether rounding has decided the rank: the singular values fall into it without a gap.
+    def rank_is_ambiguous(self) -> bool:
+        """Whether rounding has decided the rank: the singular values decay to it without a gap.
 
         Dependent features leave a gap, from 10⁻³, say, to rounding; the powers of a coordinate
         that varies by one part in 10⁴ leave none: 1, 10⁻⁴, 10⁻⁸, 10⁻¹², and the next is lost.
@@ -66,13 +66,15 @@ class ColumnSpace:
         return bool(falls[r - 1] < 1.5 * falls[: r - 1].max())
 
 
-def column_space(P, weights=None, rtol=None) -> ColumnSpace:
+def column_space(
+    P: np.ndarray, weights: np.ndarray | None = None, rtol: float | None = None
+) -> ColumnSpace:
     """Reduce a feature matrix to its numerical range on the sample.
 
-    With rank P < ℓ many λ give the same values Pλ on the sample, and off the sample they may
-    differ.  One rule decides: the λ of least Euclidean norm once every column of P has been
-    scaled to largest entry one.  It does not depend on the order or the units of the features,
-    and a feature that is zero on the sample gets the coefficient zero.
+    With rank P < ℓ many λ give the same values Pλ on the sample, and off the sample their
+    functions may differ.  One rule decides: the λ of least Euclidean norm once every column of P
+    has been scaled to largest entry one.  It does not depend on the order or the units of the
+    features, and a feature that is zero on the sample gets the coefficient zero.
 
     Parameters
     ----------
@@ -92,7 +94,7 @@ def column_space(P, weights=None, rtol=None) -> ColumnSpace:
     if l == 0:
         return ColumnSpace(np.empty((m, 0)), np.empty((0, 0)), np.empty(0))
     rtol = max(m, l) * np.finfo(float).eps if rtol is None else rtol
-    quick = _tall(scaled, rtol) if m >= _TALL * l and m * l >= _LARGE else None
+    quick = _cholesky_qr2(scaled, rtol) if m >= MIN_ASPECT * l and m * l >= MIN_ENTRIES else None
     if quick is not None:
         Q, T, s = quick
         T = T / size[:, None] if weights is None else T / size[:, None] / np.sqrt(weights.max())
@@ -101,7 +103,7 @@ def column_space(P, weights=None, rtol=None) -> ColumnSpace:
         s, Vt = np.linalg.norm(scaled, axis=0), np.ones((1, 1))
         U = scaled / (s or 1.0)
     else:
-        with one_thread(l):  # the second thread of BLAS would only wait, loudly
+        with one_thread(l):  # a second thread of BLAS would only spin
             U, s, Vt = linalg.svd(scaled, full_matrices=False)
     r = int(np.sum(s > rtol * s[0])) if s[0] > 0 else 0
     T = (Vt[:r].T / s[:r]) / size[:, None]
@@ -111,7 +113,7 @@ def column_space(P, weights=None, rtol=None) -> ColumnSpace:
     return ColumnSpace(np.ascontiguousarray(U[:, :r]), T, s / (s[0] or 1.0))
 
 
-def _tall(A, rtol):
+def _cholesky_qr2(A, rtol):
     """(Q, T, singular values) with AT = Q orthonormal, in A's memory; None (A intact) if unsafe."""
     m, l = A.shape
     A = np.require(A, requirements=["C", "W"])
@@ -121,7 +123,7 @@ def _tall(A, rtol):
             return None
         values = np.linalg.svd(L, compute_uv=False)
         room = 8 * np.sqrt((m * l + l * (l + 1)) * np.finfo(float).eps / 2)  # hypothesis of [1]
-        if not values[-1] > max(room, rtol, 1 / _WELL) * values[0]:
+        if not values[-1] > max(room, rtol, 1 / MAX_CONDITION) * values[0]:
             return None
         again, _ = lapack.dpotrf(_gram(A, L), lower=1, clean=1)
         pieces = _pieces(A)
@@ -146,4 +148,4 @@ def _gram(A, L=None):
 
 
 def _pieces(A):
-    return [A[i : i + _ROWS] for i in range(0, len(A), _ROWS)]
+    return [A[i : i + ROW_BLOCK] for i in range(0, len(A), ROW_BLOCK)]

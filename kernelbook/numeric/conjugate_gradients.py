@@ -21,17 +21,26 @@ Hestenes & Stiefel, *Methods of conjugate gradients for solving linear systems* 
 *Iterative Methods for Sparse Linear Systems* (2nd ed. 2003).
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 __all__ = ["conjugate_gradients", "norms"]
 
 
-def norms(A):
+def norms(A: np.ndarray) -> np.ndarray:
     """The Euclidean norms of the columns."""
     return np.sqrt(np.einsum("ij,ij->j", A, A))
 
 
-def conjugate_gradients(apply, precondition, B, enough, steps, tick=lambda residual: None):
+def conjugate_gradients(
+    apply: Callable[[np.ndarray], np.ndarray],
+    precondition: Callable[[np.ndarray], np.ndarray],
+    B: np.ndarray,
+    enough: np.ndarray,
+    steps: int,
+    tick: Callable[[np.ndarray], object] = lambda residual: None,
+) -> tuple[np.ndarray, int, np.ndarray]:
     """X with AX ≈ B, the number of products AV that it took, and what was found on the way.
 
     The last is True for columns in which a direction v had vᵀAv < 0 beyond rounding: A is not

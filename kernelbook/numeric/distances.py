@@ -106,7 +106,7 @@ def _of_whole_numbers(X, Z):
 
 
 @jit
-def are_whole(A, most):
+def are_whole(A: np.ndarray, most: float) -> bool:
     """Whether all of A is whole numbers, and no ‖a_i‖² is above `most`."""
     for i in range(A.shape[0]):
         total, row = 0.0, A[i]
@@ -120,7 +120,7 @@ def are_whole(A, most):
 
 
 @jit(fast=True)
-def whole_to_squares(product, a2, b2, out):
+def whole_to_squares(product: np.ndarray, a2: np.ndarray, b2: np.ndarray, out: np.ndarray) -> None:
     """out_ij = ‖a_i − b_j‖² from a_i·b_j; all whole numbers, nothing is rounded."""
     for i in range(out.shape[0]):
         row, line = out[i], product[i]
@@ -129,7 +129,7 @@ def whole_to_squares(product, a2, b2, out):
 
 
 @jit(fast=True)
-def square_differences(A, Bt, out):
+def square_differences(A: np.ndarray, Bt: np.ndarray, out: np.ndarray) -> None:
     """out_ij = Σ_k (A_ik − Bt_kj)²: four features a sweep, so that `out` is touched less often."""
     m, d = A.shape
     n = Bt.shape[1]
@@ -154,7 +154,9 @@ def square_differences(A, Bt, out):
 
 
 @jit(fast=True)
-def product_to_squares(A, B, a2, b2, out):
+def product_to_squares(
+    A: np.ndarray, B: np.ndarray, a2: np.ndarray, b2: np.ndarray, out: np.ndarray
+) -> None:
     """Turn out_ij = a_i·b_j (centred) into ‖a_i − b_j‖², from the rows themselves where needed."""
     for i in range(out.shape[0]):
         row = out[i]
@@ -172,7 +174,7 @@ def product_to_squares(A, B, a2, b2, out):
 
 
 @jit(fast=True)
-def squared_distance(x, z):
+def squared_distance(x: np.ndarray, z: np.ndarray) -> float:
     total = 0.0
     for k in range(x.shape[0]):
         total += (x[k] - z[k]) ** 2
@@ -180,7 +182,7 @@ def squared_distance(x, z):
 
 
 @jit(fast=True)
-def roots(A, B, out):
+def roots(A: np.ndarray, B: np.ndarray, out: np.ndarray) -> None:
     """Turn squared distances into distances, again from the rows where the squares are lost."""
     for i in range(out.shape[0]):
         row = out[i]
@@ -197,7 +199,7 @@ def roots(A, B, out):
 
 
 @jit
-def scaled_distance(x, z):
+def scaled_distance(x: np.ndarray, z: np.ndarray) -> float:
     """‖x−z‖ in units of the largest difference: nothing over- or underflows on the way."""
     unit = 0.0
     for k in range(x.shape[0]):

@@ -1,12 +1,12 @@
 """Numba in one place: how the library compiles and caches.
 
-Three decisions live here, so that no other file has to think of them.
+Three decisions are made here, so that no other file needs to consider them.
 
 **The cache is keyed to the sources.**  Numba's `cache=True` looks only at the file of
 the function itself: when a jitted function calls one from *another* file and that
-one is edited, the old machine code is used in silence.  So compiled code goes to a
+one is edited, the old machine code is used silently.  So compiled code goes to a
 folder whose name is a hash of the function's file and of every file of the package that it
-imports, directly or through others: an edit recompiles what may depend on it and nothing
+imports, directly or indirectly: an edit recompiles what may depend on it and nothing
 else.  Folders unused for a month are removed.  Numba also freezes the constants that a
 jitted function names: they must be assigned in one of these files, which a test checks.
 
@@ -17,10 +17,10 @@ spreads them over Python threads.
 
 **Fast-math is named.**  `fastmath=True` also assumes that no NaN or infinity ever
 occurs, which turns bad data into wrong answers.  `FAST` allows only the rewrites a
-numerical analyst would: reassociation, fused multiply-add, and no care for signed
+numerical analyst would: reassociation, fused multiply-add, and ignoring the sign of
 zeros.  The one place where NaN may be ignored is named as well: `larger` and `smaller`,
-for the maximum of an array, which a compiler may only take eight by eight if the order
-of comparisons does not matter.  With a NaN in the array they give any of its numbers.
+for the maximum of an array, which a compiler can vectorize only if the order of comparisons
+does not matter.  With a NaN in the array they return any of its numbers.
 """
 
 import hashlib
@@ -32,11 +32,15 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numba
+import numpy as np
 import platformdirs
 from llvmlite import ir
 from numba.extending import intrinsic, overload
+
+_config: Any = numba.config  # its attributes are set when Numba reads the environment
 
 __all__ = ["FAST", "jit", "larger", "prefetch", "smaller"]
 
@@ -50,7 +54,7 @@ _NAME = re.compile(r"\w+")
 
 
 def source_hash(module: str) -> str:
-    """A hash of the sources of `module` and of all it imports from its own package."""
+    """A hash of the sources of `module` and of all modules of its package that it imports."""
     h = hashlib.sha256(numba.__version__.encode())
     for name in sorted(_dependencies(module)):
         h.update(name.encode() + b"\0" + _source(name))
@@ -58,7 +62,7 @@ def source_hash(module: str) -> str:
 
 
 def _dependencies(module: str) -> set[str]:
-    """`module`, what it imports from its own package, what these import, and so on."""
+    """`module` and the modules of its package that it imports, directly or indirectly."""
     found, waiting = set(), [module]
     while waiting:
         name = waiting.pop()
@@ -70,7 +74,7 @@ def _dependencies(module: str) -> set[str]:
 
 @cache
 def _imports(module: str) -> tuple[str, ...]:
-    """The modules of its own package that a module imports, wherever in its text."""
+    """The modules of its own package that a module imports, at the top or inside functions."""
     package = module.partition(".")[0]
     modules = []
     for origin, names in _IMPORT.findall(_source(module).decode()):
@@ -99,7 +103,7 @@ def _source(module: str) -> bytes:
 @cache
 def cache_root() -> Path | None:
     """The folder that holds all compiled code, or None where nothing can be written."""
-    base = numba.config.CACHE_DIR or platformdirs.user_cache_dir("kernelbook", appauthor=False)
+    base = _config.CACHE_DIR or platformdirs.user_cache_dir("kernelbook", appauthor=False)
     root = Path(base) / "kernelbook-numba"
     try:
         root.mkdir(parents=True, exist_ok=True)
@@ -133,12 +137,12 @@ def _drop_stale(root: Path) -> None:
 @contextmanager
 def _our_cache_folder(folder: str):
     """Numba reads its cache folder when a function is decorated; change it only then."""
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = folder
+    before = _config.CACHE_DIR
+    _config.CACHE_DIR = folder
     try:
         yield
     finally:
-        numba.config.CACHE_DIR = before
+        _config.CACHE_DIR = before
 
 
 def jit(
@@ -147,7 +151,7 @@ def jit(
     fast: bool = False,
     brief: bool = False,
     inline: str = "never",
-):
+) -> Any:
     """Compile on first call, keep the result on disk, release the GIL.
 
     Parameters
@@ -157,14 +161,14 @@ def jit(
     fast : bool
         Allow the rewrites in `FAST`: for reductions over long arrays.
     brief : bool
-        Keep the GIL: for what takes some microseconds.  To hand it to another thread, which has to
+        Keep the GIL: for calls of a few microseconds.  Handing it to another thread, which has to
         wake up, takes longer.
     inline : {"never", "always"}
         Passed to Numba.
     """
     if function is None:
         return lambda f: jit(f, fast=fast, brief=brief, inline=inline)
-    options = {
+    options: dict[str, Any] = {
         "nogil": not brief,
         # Division by zero gives inf as NumPy does: the check would keep loops from vectorizing.
         "error_model": "numpy",
@@ -178,12 +182,12 @@ def jit(
         return numba.njit(function, cache=True, **options)
 
 
-def larger(a, b):
+def larger(a: float, b: float) -> float:
     """The larger of two numbers of one type, of which none is NaN: maxima that vectorize."""
     return a if a > b else b
 
 
-def smaller(a, b):
+def smaller(a: float, b: float) -> float:
     """The smaller of two numbers of one type, of which none is NaN: minima that vectorize."""
     return a if a < b else b
 
@@ -200,18 +204,18 @@ def _compile_choice(function: Callable, order: str) -> None:
 
         return a(a, b), code
 
-    overload(function)(lambda a, b: lambda a, b: choose(a, b))
+    overload(function)(lambda a, b: lambda a, b: choose(a, b))  # type: ignore[call-arg]
 
 
 _compile_choice(larger, ">")
 _compile_choice(smaller, "<")
 
 
-def prefetch(array, k):
-    """Ask memory for entry k of an array, as its entries lie there, and do not wait for it.
+def prefetch(array: np.ndarray, k: int) -> None:
+    """Ask memory for entry k of an array, in memory order, without waiting for it.
 
-    Who walks over rows in an order that the processor cannot guess says so a few rows ahead.  It
-    changes nothing but the time, so k may be any number: what does not exist is not fetched.
+    For loops over rows in an order that the processor cannot predict: call it a few rows ahead.  It
+    changes nothing but the time, so k may be any number: entries that do not exist are ignored.
     """
 
 
@@ -231,4 +235,4 @@ def _prefetch(_, array, k):
     return numba.void(array, k), code
 
 
-overload(prefetch)(lambda array, k: lambda array, k: _prefetch(array, k))
+overload(prefetch)(lambda array, k: lambda array, k: _prefetch(array, k))  # type: ignore[call-arg]

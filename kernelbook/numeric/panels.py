@@ -51,7 +51,7 @@ class Panels:
         *,
         parallel: bool = True,
         tick: Callable[[int], None] = silent,
-    ):
+    ) -> None:
         self.m, self.n, self.tick = m, n, tick
         self._fill, self._parallel = fill, parallel
         self._tile = max(1, TILE * TILE // max(n, 1))

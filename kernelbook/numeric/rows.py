@@ -1,20 +1,20 @@
-"""Rows of a matrix, dense or sparse, as the coordinate solvers walk over them.
+"""Rows of a matrix, dense or sparse, as coordinate solvers visit them.
 
-A coordinate step needs two things of a sample x̂_i: its inner product with a vector, and to be
-added to one.  `Rows` stores a dense matrix as its entries one row after the other, or a sparse one
-in CSR form, so that each solver is written once.  Which of the two it is, its *type* says, by a
-tuple that is empty or not: Numba compiles a solver for each, without the branches of the other
-kind, and what is left of `dot_row` is short enough to be part of the loop that calls it.
+A coordinate step does two things with a row x̂_i: it takes its inner product with a vector, and
+adds it to one.  `Rows` stores a dense matrix row by row, or a sparse one in CSR form, so that each
+solver is written once.  Its *type* says which of the two it is, by a tuple that is empty or not:
+Numba compiles a solver for each, without the branches of the other kind, and what is left of
+`dot_row` is short enough to be inlined into the loop that calls it.
 
-Column numbers and row starts are unsigned: Numba then knows that none counts from the end of the
-vector, as negative ones do, and gathers without testing each (a third faster).
+Column numbers and row starts are unsigned: Numba then knows that none is negative, which would
+count from the end of the vector, and gathers without testing each (a third faster).
 
 Rows that are visited in random order come from slow memory, and most of a step would be spent
-waiting for them.  So who knows the row after next says so: `fetch_row` asks for it, and it arrives
-while there is still something else to do (`numeric.jit.prefetch`; sweeps take half the time).
+waiting for them.  So a solver that knows the row after next requests it by `fetch_row`, and it
+arrives while the solver still works on another (`numeric.jit.prefetch`; sweeps take half the time).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -24,7 +24,7 @@ from kernelbook.numeric.jit import jit, prefetch
 __all__ = ["Rows", "add_row", "as_rows", "dot_row", "fetch_row", "row_squares"]
 
 FETCHED = 256
-"""Entries of a row that are asked for in advance: from there on the processor guesses the rest."""
+"""Entries of a row that are requested in advance: beyond them the processor prefetches itself."""
 
 
 class Rows(NamedTuple):
@@ -37,7 +37,7 @@ class Rows(NamedTuple):
     dense: tuple  # (True,) or ()
 
 
-def as_rows(X) -> Rows:
+def as_rows(X: Any) -> Rows:
     """View a float64 array or CSR matrix as `Rows`, without copying its entries."""
     if sparse.issparse(X):
         columns = np.require(X.indices, np.int32 if X.shape[1] < 2**31 else np.int64)
@@ -52,7 +52,7 @@ def as_rows(X) -> Rows:
 
 
 @jit(fast=True)
-def dot_row(rows, i, v):
+def dot_row(rows: Rows, i: int, v: np.ndarray) -> float:
     """x̂_i · v"""
     total = 0.0
     if len(rows.dense):
@@ -66,7 +66,7 @@ def dot_row(rows, i, v):
 
 
 @jit(fast=True)
-def add_row(rows, i, h, v):
+def add_row(rows: Rows, i: int, h: float, v: np.ndarray) -> None:
     """v ← v + h x̂_i"""
     if len(rows.dense):
         x = rows.data[i * rows.width : (i + 1) * rows.width]
@@ -78,8 +78,8 @@ def add_row(rows, i, h, v):
 
 
 @jit
-def fetch_row(rows, i):
-    """Ask for row i, of which rows.start[i] should be at hand; 64 bytes come at once."""
+def fetch_row(rows: Rows, i: int) -> None:
+    """Request row i, 64 bytes at a time; rows.start[i] should be in the cache already."""
     if len(rows.dense):
         first, last = i * rows.width, min((i + 1) * rows.width, i * rows.width + FETCHED)
         for k in range(first, last, 8):
@@ -92,7 +92,7 @@ def fetch_row(rows, i):
             prefetch(rows.data, k + 8)
 
 
-def row_squares(X) -> np.ndarray:
+def row_squares(X: Any) -> np.ndarray:
     """‖x̂_i‖² for all rows."""
     if sparse.issparse(X):
         squares = np.empty(X.shape[0])
@@ -102,7 +102,7 @@ def row_squares(X) -> np.ndarray:
 
 
 @jit(fast=True)
-def sum_squares(rows, out):
+def sum_squares(rows: Rows, out: np.ndarray) -> None:
     """out_i = ‖x̂_i‖² of sparse rows, without a copy of their entries."""
     for i in range(out.size):
         total = 0.0

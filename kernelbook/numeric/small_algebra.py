@@ -1,7 +1,7 @@
-"""Linear algebra with some dozens of numbers, written out in loops for compiled code to call.
+"""Linear algebra for systems of some dozens of equations, as loops for compiled code to call.
 
-The solvers of small problems, and of many similar ones, solve systems of fifty equations by the
-thousand, between loops that are compiled anyway.  Up to a few hundred equations these plain loops
+Solvers for small problems, and for many similar ones, solve thousands of systems of fifty equations
+between loops that are compiled anyway.  Up to a few hundred equations these plain loops
 are no slower than a call of LAPACK.
 """
 
@@ -13,7 +13,7 @@ __all__ = ["add", "dot", "factorize", "least_norm_solve", "solve"]
 
 
 @jit(fast=True)
-def dot(x, y):
+def dot(x: np.ndarray, y: np.ndarray) -> float:
     """Σ x_k y_k over the entries of y; x may be longer."""
     total = 0.0
     for k in range(y.size):
@@ -22,22 +22,22 @@ def dot(x, y):
 
 
 @jit(fast=True)
-def add(c, x, y):
+def add(c: float, x: np.ndarray, y: np.ndarray) -> None:
     """y ← y + cx over the entries of y; x may be longer."""
     for k in range(y.size):
         y[k] += c * x[k]
 
 
 @jit(fast=True)
-def factorize(A):
+def factorize(A: np.ndarray) -> bool:
     """A = UᵀU, U in the upper triangle; False where A is not positive definite.
 
-    Two rows of U are subtracted from those below at once: half as many numbers travel.
+    Two rows of U at a time are subtracted from those below: half the memory traffic.
     """
     n = len(A)
     for k in range(n):
         row, odd = A[k, k:], k % 2 == 1
-        if odd:  # the row before has not been subtracted from this one yet
+        if odd:  # the previous row has not been subtracted from this one yet
             add(-A[k - 1, k], A[k - 1, k:], row)
         if not row[0] > 0.0:
             return False
@@ -52,7 +52,7 @@ def factorize(A):
 
 
 @jit(fast=True)
-def solve(U, x):
+def solve(U: np.ndarray, x: np.ndarray) -> None:
     """x ← (UᵀU)⁻¹x"""
     n = x.size
     for i in range(n):
@@ -64,7 +64,7 @@ def solve(U, x):
 
 
 @jit
-def least_norm_solve(S, rhs):
+def least_norm_solve(S: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     """Solve Sx = rhs for positive semidefinite S; least norm where S is singular."""
     U, x = S.copy(), rhs.copy()
     if rhs.size == 0:

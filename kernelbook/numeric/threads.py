@@ -1,17 +1,18 @@
 """Threads in one place: how many, where they run, and what BLAS may do meanwhile.
 
-`parallel_for` spreads compiled code, which releases Python's lock, over Python threads: they can be
-nested, forked and interrupted.  Three things made short loops slow, and are seen to here.
+`parallel_for` spreads compiled code, which releases Python's lock, over Python threads: loops can
+be nested, forked and interrupted.  Three things made short loops slow; all are handled here.
 
-**Threads wait for work**, in one pool: to start one takes longer than many a task.
+**Threads wait for work** in one pool: starting a thread takes longer than many tasks.
 
-**The caller has a core of its own**, where the system can be told so.  A thread that is woken up
-may be put on the core of whoever wakes it, although another one is idle.  The two take turns there,
-some milliseconds each, until Linux notices, and many a loop takes no longer.  Threads wake each
-other not only when a loop begins: whoever waits for Python's lock sleeps until its holder lets go.
-So for as long as a loop lasts the caller stays on the core that it is on, and the helpers share the
-others.  Afterwards the caller may run where it could before.  (Two callers at once may meet on one
-core, and the helpers obey whoever came last: that costs time, and nothing else.)
+**The caller has a core of its own**, where the system supports affinities.  A thread that wakes up
+may be put on the core of the thread that woke it, although another core is idle.  The two take
+turns there, some milliseconds each, until Linux notices, and many loops take no longer than that.
+Threads wake each other not only when a loop begins: a thread that waits for Python's lock sleeps
+until its holder releases it.  So while a loop lasts the caller stays on its present core, and the
+helpers share the others.  Afterwards the caller may run on all the cores it could use before.  (Two
+callers at once may be pinned to the same core, and the helpers follow the latest: that costs time,
+and nothing else.)
 
 **BLAS has one thread** (`serial_blas`): its own would run beside ours.
 """
@@ -37,11 +38,11 @@ __all__ = ["n_threads", "parallel_for", "parallel_sum", "serial_blas"]
 class _SerialBLAS(ContextDecorator):
     """Hold BLAS to one thread while at least one caller is inside; also `@serial_blas`.
 
-    The limit belongs to the whole process, so callers on several threads must share it: were each
-    to save and restore it alone, the last one out would restore what another had set.  Who comes
-    in first and who goes out last need not be the same thread, and threadpoolctl, from 3.8 on,
-    lets one thread at a time set limits and ignores the others in silence.  So we take that right
-    for as long as it takes to set a limit, and leave it to whoever comes next.
+    The limit belongs to the whole process, so callers on several threads must share it: if each
+    saved and restored it alone, the last to leave would restore what another had set.  The first
+    thread to enter and the last to leave may differ, and threadpoolctl, from 3.8 on, lets one
+    thread at a time set limits and silently ignores the others.  So we take control of the limits
+    only while we set them, and release it to the next thread.
     """
 
     def __init__(self):
@@ -56,7 +57,7 @@ class _SerialBLAS(ContextDecorator):
                 if self._inside == 1:
                     with _control():
                         self._limit = _controller().limit(limits=1, user_api="blas")
-            except BaseException:  # Ctrl-C: nobody has come in
+            except BaseException:  # Ctrl-C: this caller has not entered
                 self._inside -= 1
                 raise
 
@@ -66,7 +67,7 @@ class _SerialBLAS(ContextDecorator):
             if self._inside == 0:
                 try:
                     self._restore()
-                except BaseException:  # Ctrl-C: once more, which does no harm
+                except BaseException:  # Ctrl-C: again, which does no harm
                     self._restore()
                     raise
 
@@ -75,13 +76,13 @@ class _SerialBLAS(ContextDecorator):
             self._limit.restore_original_limits()
 
     def forked(self):
-        """In a child nobody else holds the lock, whoever held it in the parent."""
+        """A child process has one thread: a lock that another thread of the parent held is free."""
         self._lock = threading.Lock()
 
 
 @contextmanager
 def _control():
-    """Inside, the limits that this thread sets count."""
+    """Inside, the limits that this thread sets take effect."""
     owners = [c for c in _controller().lib_controllers if hasattr(c, "clear_controlling_thread")]
     for owner in owners:
         owner.clear_controlling_thread(force=True)
@@ -115,11 +116,11 @@ def _find_current_core():
 _current_core = _find_current_core()
 
 _this = threading.local()
-"""Of a caller that is held to one core, `cores`, those it may use; of a helper, `helps`."""
+"""For a caller pinned to one core: `cores`, those it may use.  For a helper: `helps`."""
 
 
 def _cores() -> frozenset[int]:
-    """The cores that this thread may run on, as if it were not held to one of them."""
+    """The cores that this thread may run on when it is not pinned to one of them."""
     if hasattr(_this, "cores"):
         return _this.cores
     if hasattr(os, "sched_getaffinity"):
@@ -128,15 +129,15 @@ def _cores() -> frozenset[int]:
 
 
 def _send(thread: int, cores: frozenset[int]) -> None:
-    with suppress(OSError):  # cores may go while we speak of them
+    with suppress(OSError):  # a core may have been taken away meanwhile
         os.sched_setaffinity(thread, cores)
 
 
 @contextmanager
-def _staying():
-    """Inside, a caller stays on its core; yields the others that it could use, for helpers.
+def _pinned_to_core():
+    """Inside, the caller stays on its core; yields the others that it could use, for helpers.
 
-    In a loop within a loop nobody moves, and nothing is yielded.
+    In a nested loop no thread moves, and None is yielded.
     """
     cores = _cores()
     if _current_core is None or len(cores) < 2 or vars(_this):
@@ -156,7 +157,7 @@ def _staying():
 
 
 def _release():
-    """Let this thread run where it may."""
+    """Let this thread run on all its cores again."""
     if hasattr(_this, "cores"):
         _send(0, _this.cores)
         del _this.cores
@@ -175,11 +176,11 @@ def n_threads() -> int:
 # ------------------------------------------------------------------------------------- loops
 
 
-class _Help:
-    """The part of one helper in a loop: somebody will do it, or it is called off.
+class _Task:
+    """One helper's share of a loop: a thread runs it, or it is called off.
 
-    Made of locks and a queue that are C: the executors of the standard library keep count in
-    Python, where a Ctrl-C at the wrong moment leaves a lock behind and everybody waiting.
+    Its locks and the queue are implemented in C: the executors of the standard library keep their
+    counts in Python, where Ctrl-C at the wrong moment leaves a lock held and all threads waiting.
     """
 
     def __init__(self, work):
@@ -188,7 +189,7 @@ class _Help:
         self.error = None
 
     def run(self):
-        if self.call_off():  # it is ours
+        if self.call_off():  # then no other thread will run it
             try:
                 self._work()
             except BaseException as error:
@@ -197,16 +198,16 @@ class _Help:
                 self._running.release()
 
     def call_off(self):
-        """Whether nobody had begun; nobody will."""
+        """True if no thread had begun; then none will."""
         return self._claim.acquire(blocking=False)
 
     def wait(self):
-        """Until it is done, by somebody who has begun."""
+        """Until the thread that has begun is done."""
         self._running.acquire()
 
 
 class _Pool:
-    """Threads that wait for work, on cores that they are sent to."""
+    """Threads that wait for work, on the cores assigned to them."""
 
     def __init__(self):
         self._ids, self._cores, self._moving = [], None, threading.Lock()
@@ -216,17 +217,17 @@ class _Pool:
         _this.helps, me = True, threading.get_native_id()
         with self._moving:
             self._ids.append(me)
-            if self._cores:  # else those of whoever has started us, who may be held to one
+            if self._cores:  # else the cores of the thread that started us: perhaps only one
                 _send(0, self._cores)
         while True:
             job = self._jobs.get()
             self._busy.add(me)
             job.run()
             self._busy.discard(me)
-            del job  # or what it refers to would live until the next one comes
+            del job  # or what it refers to would stay in memory until the next job
 
     def submit(self, job):
-        """Have somebody run the job, sooner or later."""
+        """Have a thread run the job, sooner or later."""
         self._jobs.put(job)
         wanted = len(self._busy) + self._jobs.qsize()
         if self._started < min(wanted, os.cpu_count() or 1):
@@ -234,7 +235,7 @@ class _Pool:
             threading.Thread(target=self._serve, name="kernelbook", daemon=True).start()
 
     def move(self, cores):
-        """Send all threads, those to come as well, to these cores, unless they are there."""
+        """Send all threads, present and future, to these cores, unless they are there already."""
         with self._moving:
             if cores != self._cores:
                 self._cores = cores
@@ -252,11 +253,11 @@ if hasattr(os, "register_at_fork"):  # a child has none of its parent's threads,
 def parallel_for(task: Callable[[int], None], count: int | Iterable[int]) -> None:
     """Call `task(i)` for every i, on several threads, with BLAS held to one thread each.
 
-    The tasks must write to disjoint places and spend their time without the GIL (jitted
-    code, BLAS, NumPy).  The first exception of a task is raised here.
+    The tasks must write to disjoint memory and spend their time without the GIL (jitted code,
+    BLAS, NumPy).  The first exception of a task is raised here.
 
-    The caller works, too, and starts at once; helpers join when they have woken up.  So nobody
-    ever waits for a thread that is not at work, however deep calls are nested.
+    The caller works, too, and starts at once; helpers join when they have woken up.  So no thread
+    ever waits for one that has not begun, however deeply calls are nested.
     """
     todo = deque(range(count) if isinstance(count, int) else count)
 
@@ -276,10 +277,10 @@ def parallel_for(task: Callable[[int], None], count: int | Iterable[int]) -> Non
         work()
         return
     helping = min(n_threads(), len(todo)) - 1
-    with serial_blas, _staying() if helping else nullcontext() as others:
+    with serial_blas, _pinned_to_core() if helping else nullcontext() as others:
         if others:
             _pool().move(others)
-        helpers = [_Help(work) for _ in range(helping)]
+        helpers = [_Task(work) for _ in range(helping)]
         try:
             for helper in helpers:
                 _pool().submit(helper)
@@ -304,8 +305,8 @@ def parallel_sum(
 ) -> Any:
     """What `add(total, item)` adds up over all items, each thread to a total of its own.
 
-    Which thread takes which items is settled beforehand, and the totals are added in a fixed
-    order: the sum depends on the number of threads in its last digits only, and is the same in
+    Which thread takes which items is fixed in advance, and the totals are added in a fixed order:
+    the sum depends on the number of threads in its last digits only, and is the same in
     every run.
 
     Parameters

@@ -45,7 +45,7 @@ def silent(rows: int) -> None:
     """The default `tick`: progress is not reported."""
 
 
-def slices(start, stop, step):
+def slices(start: int, stop: int, step: int) -> list[slice]:
     return [slice(i, min(i + step, stop)) for i in range(start, stop, step)]
 
 
@@ -61,7 +61,9 @@ def _tiles(rows, start, stop, size=TILE):
         yield cols, buffer[: height * width].reshape(height, width)
 
 
-def fill_gram(fill, out, *, symmetric, parallel=True, dimensions=1):
+def fill_gram(
+    fill: Fill, out: np.ndarray, *, symmetric: bool, parallel: bool = True, dimensions: int = 1
+) -> np.ndarray:
     """Write all of K(X, Z) into `out`; if `symmetric`, compute half of it and mirror that.
 
     `dimensions`, the number of columns of X, chooses the size of the tiles.
@@ -91,7 +93,7 @@ def fill_gram(fill, out, *, symmetric, parallel=True, dimensions=1):
     return out
 
 
-def fill_block(fill, rows, cols, out):
+def fill_block(fill: Fill, rows: slice, cols: slice, out: np.ndarray) -> None:
     """Write K(X[rows], Z[cols]), for two slices, into the C-contiguous `out`; if they are the same
     slice of the same rows, exactly symmetric.
 
@@ -103,7 +105,7 @@ def fill_block(fill, rows, cols, out):
         mirror(out)
 
 
-def fill_single(fill, out, *, parallel=True):
+def fill_single(fill: Fill, out: np.ndarray, *, parallel: bool = True) -> np.ndarray:
     """The symmetric K(X, X) in single precision, in the first columns of `out`, C-contiguous.
 
     `fill(rows, cols, tile, single)` has a float64 tile to work in, and writes to `single`.  What is
@@ -125,7 +127,7 @@ def fill_single(fill, out, *, parallel=True):
     return out
 
 
-def multiply(fill, m, c, *, parallel=True):
+def multiply(fill: Fill, m: int, c: np.ndarray, *, parallel: bool = True) -> np.ndarray:
     """K(X, Z) @ c, where X has m rows and c is (n, k), with one tile in memory for each thread."""
     n, k = c.shape
     out = np.zeros((m, k))
@@ -142,7 +144,9 @@ def multiply(fill, m, c, *, parallel=True):
     return out
 
 
-def multiply_gram(fill, c, *, parallel=True, tick=silent):
+def multiply_gram(
+    fill: Fill, c: np.ndarray, *, parallel: bool = True, tick: Callable[[int], None] = silent
+) -> np.ndarray:
     """K(X, X) @ c: every tile above the diagonal serves twice.
 
     `tick(rows)` is called as the product proceeds.
@@ -178,7 +182,7 @@ def _run(task, count, parallel):
 
 
 @jit
-def transpose(tile, out):
+def transpose(tile: np.ndarray, out: np.ndarray) -> None:
     """out = tileᵀ, `STREAMS` rows of `out` at a time.
 
     What is read is a line of the cache for each row of the tile; what is written are a few streams
@@ -196,7 +200,7 @@ def transpose(tile, out):
 
 
 @jit
-def scatter(tile, out, row, col):
+def scatter(tile: np.ndarray, out: np.ndarray, row: int, col: int) -> None:
     """Write the tile at (row, col) of `out` and its transpose at (col, row).
 
     On the diagonal what is below is an image: products in single precision are not symmetric.
@@ -211,7 +215,7 @@ def scatter(tile, out, row, col):
 
 
 @jit
-def mirror(block):
+def mirror(block: np.ndarray) -> None:
     """Copy what is above the diagonal below it, in streams as in `transpose`."""
     n = block.shape[0]
     for start in range(0, n, STREAMS):
@@ -222,7 +226,7 @@ def mirror(block):
 
 
 @jit(fast=True)
-def all_finite(block):
+def all_finite(block: np.ndarray) -> bool:
     """Zero times a finite number is zero; times infinity or NaN it is NaN."""
     total = 0.0
     for i in range(block.shape[0]):

@@ -18,7 +18,7 @@ from kernelbook.papers.ab import *  # noqa: F403
 from kernelbook.papers.c import *  # noqa: F403
 from kernelbook.papers.erratum import Erratum
 
-ERRATA = ab.ERRATA + c.ERRATA
+ERRATA = ab.ERRATA + c.ERRATA  # type: ignore[assignment]  # longer than that of `ab`
 
 __all__ = ["ERRATA", "Erratum"]
 __all__ += [name for module in (ab, c) for name in module.__all__ if name != "ERRATA"]

@@ -36,7 +36,8 @@ def toy(stop=None, n=6):
 
 
 def table(path):
-    return list(csv.DictReader(path.open()))
+    with path.open() as file:
+        return list(csv.DictReader(file))
 
 
 def test_a_table_has_a_row_for_each_cell_and_method_and_says_where_it_comes_from(tmp_path):

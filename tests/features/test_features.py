@@ -392,9 +392,9 @@ def singular(*values):
 )
 def test_a_rank_that_rounding_decides_is_doubtful(values, doubtful):
     r = column_space(singular(*values))
-    assert r.doubtful == doubtful
-    assert not column_space(np.ones((5, 2))).doubtful
-    assert not column_space(np.empty((5, 0))).doubtful
+    assert r.rank_is_ambiguous == doubtful
+    assert not column_space(np.ones((5, 2))).rank_is_ambiguous
+    assert not column_space(np.empty((5, 0))).rank_is_ambiguous
     assert len(r.values) == len(values)
     assert r.values[0] == 1.0
 

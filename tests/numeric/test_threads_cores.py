@@ -168,7 +168,7 @@ def test_a_loop_within_a_loop_moves_nobody(cores, sent):
         inner = []
         parallel_for(lambda _: inner.append(here()), 1)
         if hasattr(threads._this, "cores"):
-            with threads._staying() as others:
+            with threads._pinned_to_core() as others:
                 inner.append(here())
                 assert others is None
         assert here() == before
@@ -272,7 +272,7 @@ def test_with_one_core_nothing_is_touched(cores, choose, sent, monkeypatch):
     def work():
         os.sched_setaffinity(0, only)
         parallel_for(lambda i: seen.append((i, here())), 5)
-        with threads._staying() as others:
+        with threads._pinned_to_core() as others:
             assert others is None
         return n_threads(), here()
 

@@ -59,7 +59,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernelbook.certificates import Certificate
-from kernelbook.numeric.blas import FEW
+from kernelbook.numeric.blas import SERIAL_RHS
 from kernelbook.numeric.column_space import column_space
 from kernelbook.numeric.threads import serial_blas
 from kernelbook.solvers.grls.saddle_factor import (
@@ -230,7 +230,7 @@ class System:
 
         `evaluate(c, λ)` is f on the sample as it will be predicted; without it, Φc + Pλ.
         """
-        with serial_blas if Y.shape[1] <= FEW else nullcontext():
+        with serial_blas if Y.shape[1] <= SERIAL_RHS else nullcontext():
             return self._solve(Y, evaluate)
 
     def _solve(self, Y, evaluate):

@@ -1,0 +1,52 @@
+"""Predefined features: the functions φ_1 … φ_ℓ whose coefficients are not penalized.
+
+A feature map is anything that turns m points into an m×ℓ matrix P, P_ip = φ_p(x_i):
+
+- a scikit-learn transformer (`fit`/`transform`), used as it is;
+- a callable `X -> (m, ℓ)` array;
+- `"constant"`, the bias of the classical support vector machine;
+- `None`, no unpenalized feature at all.
+
+What a learner finds depends only on the *span* H₀ of the features: an invertible change
+φ → φA changes λ → A⁻¹λ and leaves the function alone (the book's chapter on anchor
+invariance).  So a map may scale its features to make the arithmetic accurate, and
+`Polynomials` does.
+
+On a sample the features may be linearly dependent even where they are independent as
+functions (two class indicators that never fire in the training set are both zero).
+Then λ is not unique; `kernelbook.numeric.column_space` reduces P to its range and fixes one λ.
+
+| file | what it does |
+|---|---|
+| `maps` | the maps: constant, polynomials, functions; what the argument `features` may be |
+| `fitting` | fits a map to weighted rows, evaluates it, checks the matrix |
+| `required` | which features a conditionally positive definite kernel needs |
+"""
+
+from kernelbook.features.fitting import (
+    GivenFeatures,
+    check_feature_matrix,
+    evaluate,
+    fit_features,
+)
+from kernelbook.features.maps import (
+    Constant,
+    FunctionFeatures,
+    NoFeatures,
+    Polynomials,
+    as_features,
+)
+from kernelbook.features.required import check_order
+
+__all__ = [
+    "Constant",
+    "FunctionFeatures",
+    "GivenFeatures",
+    "NoFeatures",
+    "Polynomials",
+    "as_features",
+    "check_feature_matrix",
+    "check_order",
+    "evaluate",
+    "fit_features",
+]

@@ -1,0 +1,183 @@
+"""Feature maps, and what the argument `features` of a learner may be."""
+
+from collections.abc import Callable
+from itertools import combinations_with_replacement
+from math import comb
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+
+__all__ = ["Constant", "FunctionFeatures", "NoFeatures", "Polynomials", "as_features"]
+
+MAX_MONOMIALS = 100_000
+"""Far more than any sample can tell apart."""
+
+
+class Constant(TransformerMixin, BaseEstimator):
+    """The single feature φ(x) = 1: the bias term of the standard support vector machine."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        self._rows(X, reset=True)
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        return np.ones((self._rows(X, reset=False), 1))
+
+    def _rows(self, X, reset):
+        # 1 is 1 whatever the point: a data frame may hold words, and numbers need no check.
+        frame = hasattr(X, "iloc")
+        numbers = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f" and X.size
+        if frame or numbers:
+            return validate_data(self, X, reset=reset, skip_check_array=True).shape[0]
+        options = {"accept_sparse": True, "ensure_all_finite": False}
+        return validate_data(self, X, reset=reset, **options).shape[0]
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        check_is_fitted(self)
+        _check_feature_names_in(self, input_features)
+        return np.asarray(["1"], dtype=object)
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "n_features_in_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+class Polynomials(TransformerMixin, BaseEstimator):
+    """All monomials of total degree ≤ `degree`, the constant included.
+
+    Parameters
+    ----------
+    degree : int
+        0 gives the constant, 1 adds the coordinates, 2 their squares and products, …
+    scaled : bool
+        Evaluate the monomials in coordinates shifted and scaled so that the training data fill
+        [−1, 1]: the span is the same and the matrix far better conditioned.  Set it to False
+        when the coefficients are to be read as those of 1, x, x², …
+
+    Attributes
+    ----------
+    powers_ : (ℓ, d) array
+        The exponents of each monomial, by degree, then lexicographically.
+    center_, half_range_ : (d,) arrays
+        The scaled coordinate is (x − center_) / half_range_.
+    """
+
+    def __init__(self, degree: int = 1, scaled: bool = True) -> None:
+        self.degree = degree
+        self.scaled = scaled
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        integer = isinstance(self.degree, (int, np.integer)) and not isinstance(self.degree, bool)
+        if not (integer and self.degree >= 0):
+            raise ValueError(f"degree must be an integer ≥ 0, not {self.degree!r}.")
+        X = validate_data(self, X, dtype=np.float64)
+        d = X.shape[1]
+        if (count := comb(d + self.degree, d)) > MAX_MONOMIALS:
+            raise ValueError(
+                f"degree={self.degree} on {d} columns means {count} monomials; choose a smaller "
+                "degree, or fewer columns."
+            )
+        self.powers_ = np.array(
+            [
+                np.bincount(chosen, minlength=d)
+                for total in range(self.degree + 1)
+                for chosen in combinations_with_replacement(range(d), total)
+            ],
+            dtype=np.intp,
+        ).reshape(-1, d)
+        low, high = X.min(axis=0), X.max(axis=0)
+        # Halve before subtracting: the range of data near 1e308 would overflow.
+        self.center_ = low / 2 + high / 2 if self.scaled else np.zeros(d)
+        half = high / 2 - low / 2 if self.scaled else np.ones(d)
+        self.half_range_ = np.where(half > 0, half, 1.0)
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        P, d = np.empty((len(X), len(self.powers_))), X.shape[1]
+        P[:, 0] = 1.0
+        # The scaled coordinates are monomials too: they go into P, and the others read them there.
+        U = P[:, 1 : 1 + d] if self.degree else np.empty(X.shape)
+        np.divide(np.subtract(X, self.center_, out=U), self.half_range_, out=U)
+        for column, powers in zip(P.T[1 + d :], self.powers_[1 + d :], strict=True):
+            column[:] = 1.0
+            for j in np.flatnonzero(powers):
+                column *= U[:, j] ** powers[j]
+        return P
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
+        return np.asarray([_monomial(names, powers) for powers in self.powers_], dtype=object)
+
+
+def _monomial(names, powers):
+    factors = [
+        name if power == 1 else f"{name}^{power}"
+        for name, power in zip(names, powers, strict=True)
+        if power
+    ]
+    return " ".join(factors) or "1"
+
+
+class NoFeatures(TransformerMixin, BaseEstimator):
+    """No feature: P has no columns, and all of f is regularized."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        return np.empty((X.shape[0], 0))
+
+
+class FunctionFeatures(TransformerMixin, BaseEstimator):
+    """A plain function `X -> (m, ℓ)` as a feature map."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self.function = function
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        return self.function(X)
+
+
+def as_features(features: Any) -> Any:
+    """A fresh, unfitted feature map for anything a user may pass as `features`."""
+    if features is None:
+        return NoFeatures()
+    if isinstance(features, str):
+        if features == "constant":
+            return Constant()
+        raise ValueError(
+            f"features={features!r} is not known; pass 'constant', None, a scikit-learn "
+            "transformer, or a function of X that returns an (m, ℓ) array."
+        )
+    if isinstance(features, type):
+        raise TypeError(
+            f"features must be an instance, and {features.__name__} is a class: "
+            f"write features={features.__name__}(…)."
+        )
+    if hasattr(features, "fit") and hasattr(features, "transform"):
+        return clone(features)
+    if hasattr(features, "cpd_order"):
+        raise TypeError(
+            f"features={features!r} is a kernel; pass it as kernel, or as features a function of "
+            "X alone: lambda X: kernel(X, centres)."
+        )
+    if callable(features):
+        return FunctionFeatures(features)
+    raise TypeError(
+        f"features={features!r} is neither 'constant', None, a transformer with fit and "
+        "transform, nor a function of X."
+    )
