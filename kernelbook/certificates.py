@@ -54,6 +54,15 @@ class Certificate:
         primal − dual: an upper bound on the distance from the optimal objective.  The solver's own
         figure, where it has a better one than the difference of the two; a difference that is
         negative by rounding alone is 0.
+
+    Examples
+    --------
+    >>> from kernelbook import Certificate, Gaussian, GRLSRegressor
+    >>> model = GRLSRegressor(Gaussian(1.0), reg=0.1).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0])
+    >>> model.certificate_.relative_gap < 1e-12
+    True
+    >>> Certificate(primal=2.0, dual=1.5, constraint=0.0, kkt=0.1).gap
+    0.5
     """
 
     primal: float

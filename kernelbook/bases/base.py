@@ -29,7 +29,7 @@ class Basis(BaseEstimator):
         """B, an (n, M) matrix: sample i as the basis function j sees it."""
         raise NotImplementedError
 
-    def gram(self) -> np.ndarray:
+    def gram(self) -> Any:
         """G, the (M, M) matrix of inner products."""
         raise NotImplementedError
 
@@ -67,7 +67,7 @@ class Selection(Basis):
     def evaluate(self, X: Any) -> Any:
         return self.basis.evaluate(X)[:, self.functions]
 
-    def gram(self) -> np.ndarray:
+    def gram(self) -> Any:
         return self.basis.gram()[self.functions][:, self.functions]
 
 

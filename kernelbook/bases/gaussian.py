@@ -46,6 +46,14 @@ class GaussianBasis(CenteredBasis):
     widths_ : array of shape (M, q)
         The functions are ordered by width first: all centres with their first width, then the
         second.
+
+    Examples
+    --------
+    >>> from kernelbook import GaussianBasis
+    >>> basis = GaussianBasis(centers=[[0.0], [1.0]], widths=1.0)
+    >>> basis.gram().round(4)  # inner products in L₂
+    array([[1.    , 0.6065],
+           [0.6065, 1.    ]])
     """
 
     def __init__(

@@ -31,6 +31,14 @@ class KernelBasis(CenteredBasis):
     ----------
     kernel_ : Kernel
     centers_ : array of shape (M, d)
+
+    Examples
+    --------
+    >>> from kernelbook import Gaussian, KernelBasis
+    >>> basis = KernelBasis(Gaussian(1.0), centers=[[0.0], [1.0]])
+    >>> basis.evaluate([[0.0], [1.0]]).round(4)
+    array([[1.    , 0.3679],
+           [0.3679, 1.    ]])
     """
 
     def __init__(

@@ -146,6 +146,16 @@ def orthonormalize(
         A function whose squared distance from the span of the others is below rtol times its
         squared norm is dropped ("eigen": eigenvalues below rtol times the largest).  By default
         32ε, the size of the rounding errors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelbook import Gaussian, KernelBasis, orthonormalize
+    >>> e = orthonormalize(KernelBasis(Gaussian(1.0), centers=[[0.0], [1.0], [1.0]]))
+    >>> e.rank  # the third function is the second again
+    2
+    >>> bool(np.allclose(e.T.T @ e.basis.gram() @ e.T, np.eye(2)))
+    True
     """
     if method not in METHODS:
         raise ValueError(f"method={method!r} is not known; use one of {sorted(METHODS)}.")

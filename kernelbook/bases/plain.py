@@ -13,7 +13,16 @@ __all__ = ["FunctionBasis", "LinearBasis"]
 
 
 class LinearBasis(Basis):
-    """The coordinates themselves, x̂ = x: a linear learner.  Sparse rows stay sparse."""
+    """The coordinates themselves, x̂ = x: a linear learner.  Sparse rows stay sparse.
+
+    Examples
+    --------
+    >>> from kernelbook import LinearBasis
+    >>> basis = LinearBasis().fit([[1.0, 2.0]])
+    >>> basis.gram().toarray()
+    array([[1., 0.],
+           [0., 1.]])
+    """
 
     orthonormal = True
     accepts_sparse = True
@@ -25,7 +34,7 @@ class LinearBasis(Basis):
     def evaluate(self, X: Any) -> Any:
         return points(X, True)
 
-    def gram(self) -> np.ndarray:
+    def gram(self) -> Any:
         """The identity, as a sparse matrix: text has too many coordinates for a dense one."""
         if not hasattr(self, "n_features_"):
             raise NotFittedError("LinearBasis learns the number of coordinates in fit(X).")
@@ -41,6 +50,15 @@ class FunctionBasis(Basis):
         A function X → (n, M) array, or M functions X → (n,) array.
     gram : array of shape (M, M), or None
         ⟨f_j, f_k⟩; None says that the functions are orthonormal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelbook import FunctionBasis
+    >>> waves = FunctionBasis([lambda X: np.cos(X[:, 0]), lambda X: np.sin(X[:, 0])])
+    >>> waves.evaluate([[0.0], [np.pi / 2]]).round(12)
+    array([[1., 0.],
+           [0., 1.]])
     """
 
     def __init__(self, functions: Any, gram: Any = None) -> None:

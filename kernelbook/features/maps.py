@@ -16,7 +16,15 @@ MAX_MONOMIALS = 100_000
 
 
 class Constant(TransformerMixin, BaseEstimator):
-    """The single feature φ(x) = 1: the bias term of the standard support vector machine."""
+    """The single feature φ(x) = 1: the bias term of the standard support vector machine.
+
+    Examples
+    --------
+    >>> from kernelbook import Constant
+    >>> Constant().fit_transform([[3.0], [5.0]])
+    array([[1.],
+           [1.]])
+    """
 
     def fit(self, X: Any, y: Any = None) -> Self:
         self._rows(X, reset=True)
@@ -68,6 +76,15 @@ class Polynomials(TransformerMixin, BaseEstimator):
         The exponents of each monomial, by degree, then lexicographically.
     center_, half_range_ : (d,) arrays
         The scaled coordinate is (x − center_) / half_range_.
+
+    Examples
+    --------
+    >>> from kernelbook import Polynomials
+    >>> quadratic = Polynomials(2, scaled=False).fit([[0.0, 1.0], [2.0, 3.0]])
+    >>> quadratic.get_feature_names_out(["a", "b"]).tolist()
+    ['1', 'a', 'b', 'a^2', 'a b', 'b^2']
+    >>> quadratic.transform([[2.0, 3.0]])
+    array([[1., 2., 3., 4., 6., 9.]])
     """
 
     def __init__(self, degree: int = 1, scaled: bool = True) -> None:

@@ -47,6 +47,24 @@ class Kernel:
         also where this is not known.
     accepts_sparse : bool
         Whether rows may be SciPy sparse.
+
+    Examples
+    --------
+    A kernel of one's own needs `_fill` and `_diag`:
+
+    >>> import numpy as np
+    >>> from kernelbook import Kernel
+    >>> class Cosine(Kernel):
+    ...     # K(x, z) = cos(x − z) for one column
+    ...     def _fill(self, X, Z):
+    ...         def fill(rows, cols, out):
+    ...             out[...] = np.cos(X[rows] - Z[cols].T)
+    ...         return fill
+    ...     def _diag(self, X):
+    ...         return np.ones(len(X))
+    >>> Cosine()([[0.0], [np.pi]])
+    array([[ 1., -1.],
+           [-1.,  1.]])
     """
 
     cpd_order = 0

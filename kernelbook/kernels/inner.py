@@ -22,7 +22,14 @@ __all__ = ["Linear", "Polynomial"]
 
 
 class Linear(Kernel):
-    """K(x, z) = x·z."""
+    """K(x, z) = x·z.
+
+    Examples
+    --------
+    >>> from kernelbook import Linear
+    >>> Linear()([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[11.]])
+    """
 
     accepts_sparse = True
     _proven = True
@@ -55,6 +62,12 @@ class Polynomial(Kernel):
     offset : float
         Zero gives the homogeneous polynomials of that degree, larger numbers more weight to the
         low degrees.
+
+    Examples
+    --------
+    >>> from kernelbook import Polynomial
+    >>> Polynomial(degree=2, offset=1.0)([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[144.]])
     """
 
     accepts_sparse = True

@@ -79,6 +79,16 @@ class Gaussian(_Radial):
     Parameters
     ----------
     width : float
+
+    Examples
+    --------
+    >>> from kernelbook import Gaussian
+    >>> k = Gaussian(width=2.0)
+    >>> k([[0.0], [2.0]]).round(4)
+    array([[1.    , 0.3679],
+           [0.3679, 1.    ]])
+    >>> k.set_params(width=1.0)
+    Gaussian(width=1.0)
     """
 
     _proven = True
@@ -162,6 +172,12 @@ class Laplacian(_Radial):
     Parameters
     ----------
     width : float
+
+    Examples
+    --------
+    >>> from kernelbook import Laplacian
+    >>> Laplacian(width=2.0)([[0.0]], [[2.0], [4.0]]).round(4)
+    array([[0.3679, 0.1353]])
     """
 
     _proven = True
@@ -209,6 +225,14 @@ class Matern(_Radial):
     width : float
     nu : float
         Positive, and at most 50 or infinite.
+
+    Examples
+    --------
+    >>> from kernelbook import Laplacian, Matern
+    >>> Matern(width=2.0, nu=0.5)([[0.0]], [[1.0]]) == Laplacian(2.0)([[0.0]], [[1.0]])
+    array([[ True]])
+    >>> Matern(width=2.0, nu=1.5)([[0.0]], [[1.0]]).round(4)
+    array([[0.7849]])
     """
 
     _proven = True
@@ -274,6 +298,15 @@ class Polyharmonic(_Radial):
     ----------
     exponent : float
         0 < b ≤ 100.
+
+    Examples
+    --------
+    >>> from kernelbook import Polyharmonic
+    >>> k = Polyharmonic(3)
+    >>> k([[0.0]], [[1.0], [2.0]])
+    array([[1., 8.]])
+    >>> k.cpd_order  # needs the constant and the coordinates among the features
+    2
     """
 
     _proven = True
@@ -307,6 +340,14 @@ class ThinPlate(Polyharmonic):
     """K(x, z) = r² log r, r = ‖x−z‖: the thin plate, conditionally positive definite of order 2.
 
     In the plane cᵀKc is, up to a constant factor, the bending energy of Σ c_i K(x_i, ·).
+
+    Examples
+    --------
+    >>> from kernelbook import GRLSRegressor, Polynomials, ThinPlate
+    >>> X = [[0, 0], [0, 1], [1, 0], [1, 1]]
+    >>> plate = GRLSRegressor(ThinPlate(), Polynomials(1), reg=0.0).fit(X, [0.0, 1.0, 1.0, 2.0])
+    >>> plate.predict([[0.5, 0.5]]).round(6)  # data on a plane: no bending
+    array([1.])
     """
 
     _proven = True
@@ -324,6 +365,12 @@ class Multiquadric(_Radial):
     Parameters
     ----------
     width : float
+
+    Examples
+    --------
+    >>> from kernelbook import Multiquadric
+    >>> Multiquadric(width=1.0)([[0.0]], [[0.0], [1.0]]).round(4)
+    array([[-1.    , -1.4142]])
     """
 
     _proven = True

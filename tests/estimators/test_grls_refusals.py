@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 
 from kernelbook import (
@@ -184,10 +184,17 @@ def test_matrices_that_are_no_kernels_however_large_reg():
                 with pytest.raises(ValueError, match="not positive semidefinite on the null space"):
                     ours.fit(matrix, Y, weights)
     # Indefinite only where Pᵀc ≠ 0 is fine, and so are rounding and single precision.
-    for matrix in (G + 1e9, G - 5.0, G.astype(np.float32), Gaussian(30.0)(X).astype(np.float32)):
+    for matrix in (G - 5.0, G.astype(np.float32), Gaussian(30.0)(X).astype(np.float32)):
         GRLSRegressor("precomputed", reg=1e-2).fit(matrix, Y)
         GRLSRegressorCV("precomputed", regs=[1e-2]).fit(matrix, Y)
-    GRLSRegressor("precomputed").fit(np.zeros((20, 20)), Y)
+    for ours in (
+        GRLSRegressor("precomputed", reg=1e-2),
+        GRLSRegressorCV("precomputed", regs=[1e-2]),
+    ):
+        with pytest.warns(ConvergenceWarning, match="ill-conditioned"):  # seven digits are left
+            ours.fit(G + 1e9, Y)
+    with pytest.warns(UserWarning, match="the kernel is zero at every pair"):
+        GRLSRegressor("precomputed").fit(np.zeros((20, 20)), Y)
 
 
 def test_the_constant_is_not_necessary_for_the_distance():

@@ -45,6 +45,8 @@ def output(estimator, Z=Z):
     return getattr(estimator, "decision_function", estimator.predict)(Z)
 
 
+# On thirty points of noise the smallest reg may win, beyond what rounding lets it reach.
+@pytest.mark.filterwarnings("ignore:the linear system is too ill-conditioned")
 @parametrize_with_checks(
     [
         *(learner() for learner in LEARNERS),

@@ -419,7 +419,7 @@ def test_tall_matrices_have_the_same_range_by_triangles(weighted, monkeypatch):
         np.testing.assert_allclose(ours.Q @ (ours.Q.T @ U), U, atol=1e-13 * 10**spread)
         np.testing.assert_allclose(root * P @ ours.T, ours.Q, atol=1e-12 * 10**spread)
         np.testing.assert_allclose(ours.values, s / s[0], rtol=1e-10 * 10**spread)
-        assert (ours.rank, ours.doubtful) == (20, False)
+        assert (ours.rank, ours.rank_is_ambiguous) == (20, False)
 
 
 def test_tall_dependent_matrices_go_to_the_decomposition():

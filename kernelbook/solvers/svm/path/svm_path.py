@@ -188,6 +188,7 @@ def svm_path(gram, P, y, C_max=1e3, sample_weight=None) -> SVMPath:
     Examples
     --------
     >>> import numpy as np
+    >>> from kernelbook import svm_path
     >>> x, y = np.array([0.0, 1.0, 2.0, 3.0]), np.array([-1.0, 1.0, -1.0, 1.0])
     >>> path = svm_path(np.outer(x, x), np.ones((4, 1)), y, C_max=1.0)
     >>> path.C.round(12).tolist()
