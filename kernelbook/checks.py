@@ -6,9 +6,10 @@ error itself where it does not.
 """
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 
-def below(error, bound):
+def below(error: ArrayLike, bound: float) -> str:
     """``"< 1e-10"`` if every entry of `error` is smaller than `bound` in absolute value.
 
     Otherwise the largest entry and the bound it exceeds.  A NaN is never below anything.

@@ -17,7 +17,7 @@ LAYERS = [
     {"kernels", "features", "bases", "conditional"},
     {"solvers"},
     {"estimators"},
-    {"distributed", "datasets", "papers", "plotting", "experiments", "course", "cli"},
+    {"distributed", "datasets", "papers", "checks", "plotting", "experiments", "course", "cli"},
 ]
 """A room may import what is in its own layer or in an earlier one."""
 
