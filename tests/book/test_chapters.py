@@ -19,23 +19,18 @@ LONGEST = 90  # minutes
 # Chapters that still print mostly booleans, or name a time they do not take.  The tests are strict:
 # a chapter that has been rewritten must leave its list.
 MOSTLY_BOOLEANS = {
-    "regularized_approximation",
     "construction",
     "generalized_representer",
     "grls",
     "invariance",
     "thin_plates",
     "virtual",
-    "primal_trick",
-    "beyond",
     "fast",
     "smo",
 }
 TIME_TO_BE_NAMED = {
     "duality",
-    "kernel_trick",
     "kernels",
-    "regularized_approximation",
     "representer",
     "construction",
     "generalized_representer",
@@ -43,8 +38,6 @@ TIME_TO_BE_NAMED = {
     "invariance",
     "thin_plates",
     "virtual",
-    "primal_trick",
-    "beyond",
     "fast",
     "smo",
 }
