@@ -39,20 +39,37 @@ def build_pdf():
     if missing := [name for name in ("xelatex", "latexmk") if not shutil.which(name)]:
         sys.exit(
             f"{' and '.join(missing)} missing; on Debian: apt-get install latexmk texlive-xetex "
-            "texlive-latex-extra texlive-fonts-extra fonts-texgyre fonts-dejavu xindy"
+            "texlive-latex-extra texlive-fonts-extra fonts-texgyre fonts-texgyre-math "
+            "fonts-dejavu xindy"
         )
     command = [str(Path(sys.executable).parent / "jupyter-book"), "build", str(ROOT)]
     log = ROOT / "_build" / "pdf.log"
     log.parent.mkdir(exist_ok=True)
+    latex = ROOT / "_build" / "latex"
+    shutil.rmtree(latex, ignore_errors=True)  # what a run that failed has left fails the next one
     print("Building the PDF (some minutes) ...", flush=True)
     with log.open("w") as file:
         subprocess.run(
             [*command, "--builder", "pdflatex"], cwd=ROOT, check=False, stdout=file, stderr=file
         )
-    pages = ROOT / "_build" / "latex" / "kernelbook.pdf"
+    pages = latex / "kernelbook.pdf"
     if not pages.exists():
-        sys.exit(f"The PDF did not build; {log.relative_to(ROOT)} says why.")
+        said = tex_error(latex / "kernelbook.log")
+        where = f"The PDF did not build; {log.relative_to(ROOT)} says why."
+        sys.exit(f"{where}  TeX stopped at:\n{said}" if said else where)
     print(f"\nThe book: {pages.as_uri()}")
+
+
+def tex_error(log):
+    """TeX's own words for its first error, with the line of its input, or nothing."""
+    if not log.exists():
+        return ""
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    for k, line in enumerate(lines):
+        if line.startswith("! "):
+            place = next((after for after in lines[k : k + 12] if after.startswith("l.")), "")
+            return f"{line}\n{place}".strip()
+    return ""
 
 
 if __name__ == "__main__":

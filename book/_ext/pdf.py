@@ -6,7 +6,13 @@ argument, and a square at its end.
 
 sphinx-exercise knows the number of an exercise of the same chapter only; one of
 another chapter would be printed as two question marks.
+
+On the pages, the menu's entry .pdf prints the page at hand; here it downloads
+the book, if `make pdf` has set it, and otherwise says how to set it.
 """
+
+import shutil
+from pathlib import Path
 
 from docutils import nodes
 from sphinx.addnodes import number_reference
@@ -61,7 +67,40 @@ class ExercisesElsewhere(SphinxPostTransform):
                 node.replace_self(there)
 
 
+PDF = "kernelbook.pdf"
+
+
+def made(app):
+    return Path(app.outdir).parent / "latex" / PDF
+
+
+def offer_the_book(app, pagename, templatename, context, doctree):
+    for group in context.get("header_buttons", []):
+        for button in group.get("buttons", [group]):
+            if button.get("javascript") != "window.print()":
+                continue
+            del button["javascript"]
+            up = "../" * pagename.count("/")
+            there = made(app).exists()
+            how = f"{up}book/index.html#how-to-read-a-chapter"
+            button.update(
+                type="link",
+                url=f"{up}_static/{PDF}" if there else how,
+                text=".pdf (the book)" if there else ".pdf (make pdf)",
+                tooltip="Download the whole book"
+                if there
+                else "In a checkout, make pdf sets the whole book",
+            )
+
+
+def copy_the_book(app, exception):
+    if exception is None and app.builder.name == "html" and made(app).exists():
+        shutil.copy(made(app), Path(app.outdir) / "_static" / PDF)
+
+
 def setup(app):
+    app.connect("html-page-context", offer_the_book, priority=950)
+    app.connect("build-finished", copy_the_book)
     app.add_post_transform(PlainProofs)
     app.add_post_transform(ExercisesElsewhere)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

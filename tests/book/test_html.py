@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from functools import cache
 from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
@@ -159,3 +160,59 @@ def test_figures_are_transparent():
         with Image.open(path) as image:
             assert image.mode == "RGBA", path.name
             assert image.getpixel((0, 0))[3] == 0, path.name
+
+
+EMBEDDED = {
+    "foundations/regularized_approximation": "regression",
+    "free/invariance": "anchors",
+    "free/grls": "regression",
+    "free/svmgb": "classification",
+    "primal/incremental": "basis-functions",
+}
+
+
+@pytest.mark.parametrize("chapter", EMBEDDED)
+def test_a_playground_stands_in_the_argument(chapter):
+    """With a task before it and what to see behind it."""
+    text = (HTML / "book" / f"{chapter}.html").read_text(encoding="utf-8")
+    before, place, after = text.partition(f'data-playground="{EMBEDDED[chapter]}"')
+    assert place
+    assert "<em>Try it.</em>" in before[-1500:]
+    assert "What to see:" in after[:1500]
+
+
+def test_names_in_chapters_lead_to_their_entries_and_back():
+    chapter = (HTML / "book/free/grls.html").read_text(encoding="utf-8")
+    links = re.findall(
+        r'<a class="kb-api" href="([^"]*)"( tabindex="-1")?>(?:<[^>]*>)+(\w+)', chapter
+    )
+    names = [name for *_, name in links]
+    assert {"GRLSRegressor", "GRLSRegressorCV", "Polynomials"} <= set(names)
+    for address, _, name in links:
+        assert address == f"../back/api.html#kernelbook.{name}"
+    stops = [name for _, again, name in links if not again]
+    assert len(stops) == len(set(stops))  # the tab key meets each name once
+    reference = (HTML / "book/back/api.html").read_text(encoding="utf-8")
+    entry = reference.partition('id="kernelbook.GRLSRegressor"')[2]
+    used = entry.partition('<p class="kb-used">')[2].partition("</p>")[0]
+    assert 'href="../free/grls.html"' in used
+    assert 'href="../foundations/kernel_trick.html"' in used or used.count("<a ") >= 3
+
+
+def test_the_menu_offers_the_book_and_does_not_print_the_page():
+    text = (HTML / "book/free/grls.html").read_text(encoding="utf-8")
+    assert "window.print" not in text
+    entry = text[text.index("btn-download-pdf-button") - 200 :][:600]
+    assert "kernelbook.pdf" in entry or "make pdf" in entry
+
+
+def test_tex_is_quoted_where_it_stopped(tmp_path):
+    sys.path.insert(0, str(HTML.parents[1] / "tools"))
+    from build_book import tex_error
+
+    log = tmp_path / "kernelbook.log"
+    assert tex_error(log) == ""
+    log.write_text("This is XeTeX\n! Undefined control sequence.\n<x>\nl.42 \\kbqd\n\n! Later.\n")
+    assert tex_error(log) == "! Undefined control sequence.\nl.42 \\kbqd"
+    log.write_text("Output written on kernelbook.pdf")
+    assert tex_error(log) == ""
