@@ -1,12 +1,12 @@
-"""Linear kernels far from the origin: where to put the origin, so that Gram matrices keep digits.
+"""Linear kernels far from the origin: moving the origin, so that Gram matrices keep their digits.
 
 At points near 10⁶ the entries of XXᵀ are near 10¹², their differences near one, and what a solver
-sees of them is rounding error.  If Σβ_i = 0, which the constant among the free features sees to,
+sees of them is rounding error.  If Σβ_i = 0, which the constant among the free features ensures,
 the origin does not matter:
 
     Σ β_i x·z_i  =  Σ β_i x·(z_i − μ)        for every μ.
 
-So the solver gets the Gram matrix of the centred points, with the *tilt* g_i = (x_i − μ)·μ that
+So the solver gets the Gram matrix of the centred points, with the *offset* g_i = (x_i − μ)·μ that
 leads back, x·z = (x − μ)·(z − μ) + g_x + g_z + ‖μ‖²; predictions use the centred centres z_i − μ;
 and f, β and λ are those of the kernel x·z, as always.
 
@@ -31,16 +31,16 @@ from scipy import sparse
 
 from kernelbook.kernels import Linear, Scaled
 from kernelbook.numeric.column_space import column_space
-from kernelbook.solvers.svm.problem import constant_first
+from kernelbook.numeric.span_basis import constant_first
 
 __all__ = ["Tilt", "far_origin"]
 
-FAR = 8.0
-"""How many times its own extent a sample is away from the origin before it is centred."""
+CENTERING_RATIO = 8.0
+"""A sample is centred if its distance from the origin is more than this many times its extent."""
 
 
 def far_origin(kernel, X, P):
-    """μ, the mean of the rows, if the kernel is linear and centring is allowed and pays."""
+    """μ, the mean of the rows, if the kernel is linear and centering is allowed and useful."""
     while type(kernel) is Scaled:
         kernel = kernel.kernel
     if type(kernel) is not Linear or sparse.issparse(X):
@@ -48,7 +48,7 @@ def far_origin(kernel, X, P):
     with np.errstate(over="ignore", invalid="ignore"):
         mean = X.mean(axis=0)
         away, extent = np.abs(mean).max(), np.abs(X - mean).max()
-        far = np.isfinite(away) and away > FAR * extent
+        far = np.isfinite(away) and away > CENTERING_RATIO * extent
     if not far or not constant_first(column_space(P).Q)[1]:
         return None
     return mean

@@ -4,8 +4,8 @@ A binary problem is a pair (rows, sign): the samples that take part, and ±1 for
 
 **One-vs-one.**  A problem for every pair of classes a < b, on their samples only; positive means b.
 Each casts a vote, and the class with most votes wins.  Ties are common (a cycle a > b > c > a), so
-the sum of the decision values that speak for a class, squeezed into (−1/3, 1/3), is added to its
-votes: less than any vote, but enough to decide between equals.  This is the decision function of
+the sum of the decision values in favour of a class, squeezed into (−1/3, 1/3), is added to its
+votes: less than any vote, but enough to break ties.  This is the decision function of
 scikit-learn's SVC(decision_function_shape="ovr", break_ties=True).
 
 **One-vs-rest.**  A problem for every class, on all samples; the largest decision value wins.

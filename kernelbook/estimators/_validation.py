@@ -15,7 +15,6 @@ __all__ = [
     "check_positive",
     "check_rtol",
     "labels",
-    "require_same_kernel",
     "sample_penalties",
 ]
 
@@ -112,14 +111,3 @@ def sample_penalties(C, class_weight, classes, codes, w):
             "sample.  Scale the weights, or C."
         )
     return box
-
-
-def require_same_kernel(kernel, predicted, fitted, size):
-    """Φβ as `predict` computes it must be that of the Gram matrix, but for rounding."""
-    difference = np.abs(predicted - fitted).max(initial=0.0)
-    if difference > 1e-6 * (1.0 + size + np.abs(fitted).max(initial=0.0)):
-        raise ValueError(
-            f"{kernel!r} does not give the same numbers twice: in K(X, Z) and in the Gram matrix "
-            f"they differ, and Σ β_i K(x, x_i) by {difference:.3g}.  K(x, z) must be K(z, x), and "
-            "must not depend on the other rows that are passed with x and z."
-        )

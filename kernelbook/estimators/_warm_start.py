@@ -1,10 +1,10 @@
-"""Where the last fit ended, for the next one to start from.
+"""The last solution, as a start for the next fit.
 
-Along a grid of C the solutions are much alike: who is far on the wrong side of the margin has
-α_i = C there for every C, and who is far on the right side α_i = 0.  So the next fit starts from
-β_i times what its C_i has grown by.  With the same factor for all samples that is a feasible point
-again: it is in the box, and Pᵀβ = 0.  Otherwise the solver repairs it.  The start decides how long
-the search takes, and never what it finds: that is for the certificate to say.
+Along a grid of C the solutions are similar: a sample far on the wrong side of the margin has α_i =
+C for every C, and one far on the right side α_i = 0.  So the next fit starts from β_i times the
+factor by which its C_i has grown.  With the same factor for all samples that is a feasible point
+again: it is in the box, and Pᵀβ = 0.  Otherwise the solver makes it feasible.  The start decides
+how long the search takes, never what it finds: the certificate decides that.
 
 Reference: DeCoste & Wagstaff (2000), *Alpha seeding for support vector machines*, KDD.
 """
@@ -18,7 +18,7 @@ __all__ = ["LastFit"]
 
 @dataclass(frozen=True)
 class LastFit:
-    """β of every binary problem, and C, of all samples that `fit` was given; zero if absent."""
+    """β of every binary problem, and C, of all samples passed to `fit`; zero if absent."""
 
     beta: np.ndarray
     C: np.ndarray
@@ -27,7 +27,7 @@ class LastFit:
 
     @classmethod
     def of(cls, m, kept, C, problems, solutions, classes, scheme):
-        """What is to be remembered of a fit to m samples, of which `kept` have a weight."""
+        """The solutions of a fit to m samples, of which `kept` have a positive weight."""
         beta, every_C = np.zeros((len(problems), m)), np.zeros(m)
         every_C[kept] = C
         for row, (rows, _), solution in zip(beta, problems, solutions, strict=True):
@@ -35,7 +35,7 @@ class LastFit:
         return cls(beta, every_C, classes, scheme)
 
     def starts(self, m, kept, C, problems, classes, scheme):
-        """A β for each of the problems, or None for each, if they are other problems than then."""
+        """A β for each of the problems, or None for each if the problems have changed."""
         same = self.C.size == m and self.scheme == scheme
         if not same or not np.array_equal(self.classes, classes):
             return [None] * len(problems)

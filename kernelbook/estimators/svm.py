@@ -2,10 +2,9 @@
 
     minimize  ½‖P₁f‖² + C Σ w_i (1 − y_i f(x_i))₊      over f = Σ λ_p φ_p + Σ β_i K(x_i, ·),
 
-where the seminorm ‖P₁f‖ does not feel the features φ_p.  With the constant as the only feature this
-is the support vector machine that everybody knows; with none, the one without bias.  How it is
-solved stands in `kernelbook.solvers.svm.robust`, and the papers' own way in
-`kernelbook.solvers.svm.reference`.
+where the seminorm ‖P₁f‖ does not see the features φ_p.  With the constant as the only feature this
+is the standard support vector machine; with none, the one without bias.  How it is solved is in
+`kernelbook.solvers.svm`, and the papers' own way in `kernelbook.solvers.svm.reference`.
 """
 
 import warnings
@@ -26,7 +25,6 @@ from kernelbook.estimators._multiclass import (
     members,
     predicted,
 )
-from kernelbook.estimators._svm_fitting import Fitting
 from kernelbook.estimators._validation import (
     check_choice,
     check_count,
@@ -34,17 +32,15 @@ from kernelbook.estimators._validation import (
     check_matrix,
     check_positive,
     labels,
-    require_same_kernel,
     sample_penalties,
 )
 from kernelbook.estimators._warm_start import LastFit
 from kernelbook.features import check_order
-from kernelbook.solvers.svm.certificate import COARSE_GAP, certify
-from kernelbook.solvers.svm.robust import SMALL
+from kernelbook.solvers.svm.kernel_source import KernelSource, MatrixSource
+from kernelbook.solvers.svm.solution import Tolerance
+from kernelbook.solvers.svm.solve import ABILITIES, SOLVERS, solve_all
 
 __all__ = ["C_from_reg", "SVMGBClassifier", "reg_from_C"]
-
-SOLVERS = ("smo", "cvxopt")
 
 
 def C_from_reg(reg, m):
@@ -74,18 +70,21 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
     features : transformer, callable, "constant" or None
         The free features φ_p; see `kernelbook.features`.
     C : float
-        Price of a unit of hinge loss; C = 1/(2·reg·m) in the papers' terms (`C_from_reg`).
+        Weight of the hinge loss; C = 1/(2·reg·m) in the papers' terms (`C_from_reg`).
     tol : float
-        Largest violation of an optimality condition that passes without a `ConvergenceWarning`,
+        Largest violation of an optimality condition without a `ConvergenceWarning`,
         in units of the margin: LIBSVM's m(α) − M(α), see `kernelbook.solvers.svm.certificate`.
         With up to 1,000 samples the solution is exact up to rounding anyway.  It bounds how far
         y_i f(x_i) is on the wrong side of 1, not the error of f, of β or of λ: `gap_tol` does that.
     gap_tol : float, optional
         Largest relative duality gap, demanded in addition.  A gap of more than a tenth of the
         objective warns always: with C = 1e300 a small violation proves nothing.
-    solver : {"smo", "cvxopt"}
-        "cvxopt" is the paper's quadratic and linear program, slow and readable; it needs the
-        package cvxopt (pip install kernelbook[reference]).
+    solver : {"auto", "robust", "cvxopt"}
+        "auto" takes the fastest solver that applies to a problem and, where its certificate fails,
+        the next one.  "robust" goes directly to the last of them, SMO, active set and interior
+        points in turn on the whole Gram matrix.  "cvxopt" is the paper's quadratic and linear
+        program, slow and readable; it needs the package cvxopt (pip install
+        kernelbook[reference]).  See `kernelbook.solvers.svm`.
     multiclass : {"ovo", "ovr"}
         One-vs-one with votes, as SVC does it, or one-vs-rest.
     class_weight : dict, "balanced" or None
@@ -96,9 +95,8 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         1 prints a line for each stage of each binary problem.
     warm_start : bool
         Whether `fit` starts from what the last `fit` found: for a grid of C, or labels and weights
-        that change a little.  Samples are known by their place; another number of them, or other
-        classes, start afresh, and so does what the fast solvers leave to `solvers.svm.robust` (with
-        `max_iter`, everything).  The answer is proved like any other.
+        that change a little.  Samples are identified by their position; another number of them, or
+        other classes, start afresh.  The answer is certified like any other.
 
     Attributes
     ----------
@@ -120,13 +118,17 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         f is not unique, the choice, and with it f, depends on the representative of Φ.  This
         concerns conditionally positive definite kernels above all, which are defined only up
         to such terms (r² log r and r² log 2r), and linear ones, where a shift of the data is one.
+    intercept_ : (problems,) array
+        The constant that f contains: the coefficient of the feature that is constant on the sample,
+        times its value.  Absent if there is no such feature, or if P does not have full rank, so
+        that other features could replace it.
     rank_ : (problems,) array
         Rank of P on the samples of each problem.
     n_iter_ : (problems,) array
     certificate_ : Certificate
         Of f as `predict` computes it, with its rounding errors.  With several problems, one in
-        `parts` for each, and their sum; Φβ is then taken from the Gram matrix where its entries,
-        rounded on another way, can move f by no more than tol/1000.
+        `parts` for each, and their sum; for pairs of classes Φβ is taken from the Gram matrix if
+        the rounding of its entries can move f by no more than tol/1000.
 
     Examples
     --------
@@ -148,7 +150,7 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         C=1.0,
         tol=1e-3,
         gap_tol=None,
-        solver="smo",
+        solver="auto",
         multiclass="ovo",
         class_weight=None,
         max_iter=-1,
@@ -198,19 +200,23 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         by_pairs = self.multiclass == "ovo" and classes.size > 2
         groups = members(codes, classes.size) if by_pairs else None
         what = (classes, self.multiclass)
-        starts = self._starts(sample, C, problems, *what)
-        done = Fitting(self, sample, C, problems, groups, starts).run()
-        solutions, size = done.solutions, done.size
+        source = self._source(sample)
+        solutions = solve_all(
+            source, sample.P, C, problems, members=groups,
+            starts=self._starts(sample, C, problems, *what), solver=self.solver,
+            tolerance=self._tolerance, max_iter=self.max_iter, verbose=self.verbose,
+        )  # fmt: skip
         if self.verbose:
             for i, solution in enumerate(solutions):
                 print(f"problem {i + 1}: {solution.certificate}")
-        self._keep(sample, done.origin, classes, codes, problems, solutions)
-        alike = done.alike and self._same_to_rounding(sample, size, solutions)
-        self._certify(sample, C, size, problems, solutions, alike)
-        self.classes_ = classes
+        self._keep(sample, source.origin, classes, codes, problems, solutions)
         self._last = None
         if self.warm_start:
             self._last = LastFit.of(sample.size, sample.kept, C, problems, solutions, *what)
+
+    @property
+    def _tolerance(self):
+        return Tolerance(self.tol, self.gap_tol)
 
     def _starts(self, sample, C, problems, classes, scheme):
         """For each problem the β to start from, or None."""
@@ -219,19 +225,15 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
             return [None] * len(problems)
         return last.starts(sample.size, sample.kept, C, problems, classes, scheme)
 
-    def _centred_gram(self, sample):
-        """The Gram matrix, and of a linear kernel far from the origin, where it was put, and g."""
-        origin = None if self._precomputed else far_origin(self.kernel_, sample.X, sample.P)
-        if origin is None:
-            return self._gram(sample.X), None, None
-        near = sample.X - origin
-        return self._gram(near), origin, self.kernel_(near, origin[None])[:, 0]
-
-    def _kind(self):
-        """What the solver may assume of the Gram matrix."""
-        if self._precomputed or not self.kernel_._proven:
-            return "unknown"
-        return "cpd" if self.kernel_.cpd_order > 0 else "pd"
+    def _source(self, sample):
+        """The kernel on the sample, and what may be assumed of it."""
+        if self._precomputed:
+            return MatrixSource(sample.X)
+        kernel, definiteness = self.kernel_, "unknown"
+        if kernel._proven:
+            definiteness = "cpd" if kernel.cpd_order > 0 else "pd"
+        origin = far_origin(kernel, sample.X, sample.P)
+        return KernelSource(kernel, sample.X, definiteness, origin)
 
     def _keep(self, sample, origin, classes, codes, problems, solutions):
         beta = np.zeros((len(problems), codes.size))
@@ -244,61 +246,32 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         self.coef_ = np.array([s.coef for s in solutions])
         self.rank_ = np.array([s.rank for s in solutions])
         self.n_iter_ = np.array([s.n_iter for s in solutions])
+        constant = np.flatnonzero((sample.P == sample.P[0]).all(axis=0) & (sample.P[0] != 0))
+        if constant.size == 1 and (self.rank_ == sample.P.shape[1]).all():
+            self.intercept_ = self.coef_[:, constant[0]] * sample.P[0, constant[0]]
         self._remember(sample, support)
         if origin is not None:
             self._centers -= origin
+        self.certificate_ = Certificate.joint([s.certificate for s in solutions])
+        # The margin is one, however large f gets at an outlier.
+        self._tie = TIE * np.minimum(
+            1.0,
+            [
+                np.abs(s.kernel_values + sample.P[rows] @ s.coef).max()
+                for (rows, _), s in zip(problems, solutions, strict=True)
+            ],
+        )
+        self.classes_ = classes
         # What was learned must not change with the parameters.
         self._scheme = self.multiclass
 
-    def _same_to_rounding(self, sample, size, solutions):
-        """Whether Φβ of the Gram matrix, and that of `predict`, differ too little to matter.
-
-        Entries of the two are the same numbers, each rounded on its own way (`numeric.distances`
-        says how far).  With two classes we do not rely on it: `solve_large` has asked, and of a
-        small sample asking costs little.
-        """
-        if len(solutions) == 1:
-            return solutions[0].beta.size > SMALL
-        entry = 32 * (2 * sample.X.shape[1] + 8) * np.finfo(float).eps * size
-        worst = max(np.abs(s.beta).sum() for s in solutions)
-        return entry * worst <= 1e-3 * self.tol
-
-    def _certify(self, sample, C, size, problems, solutions, alike):
-        """The certificate of f as `predict` computes it; the solver's is that of its own Φβ.
-
-        `alike`: the solver's Φβ is as good.
-        """
-        if alike:
-            F = [
-                s.h + sample.P[rows] @ s.coef
-                for (rows, _), s in zip(problems, solutions, strict=True)
-            ]
-            self._prove([s.certificate for s in solutions], F)
-            return
-        if self._precomputed:
-            support = np.searchsorted(sample.kept, self.support_)
-            H = sample.X[:, support] @ self.dual_coef_.T
-        else:
-            H = self._kernel_part(sample.X, self.dual_coef_.T)
-        proofs, F = [], []
-        for h, (rows, sign), s in zip(H.T, problems, solutions, strict=True):
-            if self._kind() == "unknown" and not self._precomputed:
-                require_same_kernel(self.kernel_, h[rows], s.h, size * np.abs(s.beta).sum())
-            proofs.append(certify(h[rows], sample.P[rows], sign, C[rows], s.beta, s.coef, size))
-            F.append(h[rows] + sample.P[rows] @ s.coef)
-        self._prove(proofs, F)
-
-    def _prove(self, proofs, F):
-        self.certificate_ = Certificate.joint(proofs)
-        # The margin is one, however large f gets at an outlier.
-        self._tie = TIE * np.minimum(1.0, [np.abs(f).max() for f in F])
-
     def _warn_unless_converged(self):
-        proof = self.certificate_
-        worst = max(part.relative_gap for part in proof.parts or (proof,))
-        if proof.kkt <= self.tol and worst <= (self.gap_tol or COARSE_GAP):
+        proof, tolerance = self.certificate_, self._tolerance
+        parts = proof.parts or (proof,)
+        if all(tolerance.accepts(part) for part in parts):
             return
-        wanted = f"tol={self.tol:g}, gap_tol={self.gap_tol or COARSE_GAP:g}"
+        worst = max(part.relative_gap for part in parts)
+        wanted = f"tol={self.tol:g}, gap_tol={tolerance.largest_gap:g}"
         warnings.warn(
             f"{type(self).__name__} did not reach {wanted}: the largest violation is "
             f"{proof.kkt:.1e}, the duality gap {proof.gap:.1e} ({worst:.1e} of the objective).  "
@@ -317,10 +290,10 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         check_count("max_iter", self.max_iter, unlimited=-1)
         check_choice("solver", self.solver, SOLVERS)
         check_choice("multiclass", self.multiclass, SCHEMES)
-        if self.warm_start and self.solver != "smo":
+        if self.warm_start and self.solver != "auto" and not ABILITIES[self.solver].takes_start:
             raise ValueError(
-                f"warm_start={self.warm_start!r} needs solver='smo': solver={self.solver!r} has no "
-                "use for a start."
+                f"warm_start={self.warm_start!r} needs solver='auto' or 'robust': "
+                f"solver={self.solver!r} cannot start from a given point."
             )
 
     # --------------------------------------------------------------------------- prediction

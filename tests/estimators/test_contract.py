@@ -53,7 +53,7 @@ def test_every_fit_has_a_certificate_that_prints(learner):
         (GRLSClassifierCV, {"solver": "auto"}),
         (
             SVMGBClassifier,
-            {"C": 1.0, "tol": 1e-3, "solver": "smo", "class_weight": None, "gap_tol": None},
+            {"C": 1.0, "tol": 1e-3, "solver": "auto", "class_weight": None, "gap_tol": None},
         ),
     ],
 )

@@ -8,13 +8,15 @@ from scipy import sparse
 from sklearn.svm import SVC
 
 from kernelbook import Gaussian, Linear, Polynomials, SVMGBClassifier, ThinPlate
-from kernelbook.estimators import _svm_fitting, svm
-from kernelbook.estimators._class_blocks import ClassBlocks
+from kernelbook.estimators import svm
 from kernelbook.kernels import FunctionKernel, Matern
+from kernelbook.solvers.svm import finish
+from kernelbook.solvers.svm import solve as front_door
+from kernelbook.solvers.svm.certificate import certify
 from kernelbook.solvers.svm.large.solve import solve_large
-from kernelbook.solvers.svm.pair_matrix import PairMatrix
-from kernelbook.solvers.svm.robust import SMALL
-from kernelbook.solvers.svm.small import solve_small
+from kernelbook.solvers.svm.pairs.blocks import ClassBlocks, PairMatrix
+from kernelbook.solvers.svm.pairs.solve import solve_pair
+from kernelbook.solvers.svm.robust import EXACT_UP_TO as SMALL
 
 
 def classes_of(sizes, d=3, seed=1):
@@ -196,33 +198,44 @@ def test_classes_of_one_sample(sizes):
 
 
 class Seen:
-    """Which solver was called for how many samples, and the `Fitting` that a fit has used."""
+    """Which solver was called for how many samples, what came out, and how often on all samples."""
 
     def __init__(self, monkeypatch, fail=()):
-        self.large, self.small, self.matrices, self.fits = [], [], 0, []
+        self.large, self.small, self.matrices, self.starts, self.sizes = [], [], 0, [], []
+        self.failures = 0
         seen = self
 
         def large(source, P, y, C, **options):
             seen.large.append(y.size)
-            return None if "large" in fail else solve_large(source, P, y, C, **options)
+            found = None if "large" in fail else solve_large(source, P, y, C, **options)
+            seen.failures += found is None
+            return found
 
         def small(K, P, y, *args, **options):
             assert isinstance(K, PairMatrix)
             seen.small.append(y.size)
-            return None if "small" in fail else solve_small(K, P, y, *args, **options)
+            found = None if "small" in fail else solve_pair(K, P, y, *args, **options)
+            seen.failures += found is None
+            return found
 
-        class Fitting(_svm_fitting.Fitting):
-            def run(self):
-                seen.fits.append(self)
-                return super().run()
-
-            def _on_gram(self):
+        class Fit(front_door._Fit):
+            def on_gram(self, *args):
                 seen.matrices += 1
-                return super()._on_gram()
+                return super().on_gram(*args)
 
-        monkeypatch.setattr(_svm_fitting, "solve_large", large)
-        monkeypatch.setattr(_svm_fitting, "solve_small", small)
-        monkeypatch.setattr(svm, "Fitting", Fitting)
+        def solve_all(*args, **options):
+            seen.starts.append(options["starts"])
+            return front_door.solve_all(*args, **options)
+
+        def certify_sized(h, P, y, C, beta, lam, size):
+            seen.sizes.append(size)
+            return certify(h, P, y, C, beta, lam, size)
+
+        monkeypatch.setattr(front_door, "solve_large", large)
+        monkeypatch.setattr(front_door, "solve_pair", small)
+        monkeypatch.setattr(front_door, "_Fit", Fit)
+        monkeypatch.setattr(svm, "solve_all", solve_all)
+        monkeypatch.setattr(finish, "certify", certify_sized)
 
 
 MIXED = [SMALL - 200, 300, 40]
@@ -252,21 +265,18 @@ def test_the_largest_entry_is_found_in_whatever_class_it_is(sizes, outlier, fail
     X[np.flatnonzero(y == outlier)[-1]] *= 5.0
     seen = Seen(monkeypatch, fail)
     model = SVMGBClassifier(Linear(), C=0.1).fit(X, y)
-    (fit,) = seen.fits
-    assert fit.size == pytest.approx(25.0, rel=1e-14)
-    assert fit.size == Linear().diag(X).max()
-    assert fit.alike == (seen.matrices == 0)
-    assert all(solution is not None for solution in fit.solutions)
+    assert max(seen.sizes) == pytest.approx(25.0, rel=1e-14)
+    assert (seen.matrices > 0) == (seen.failures > 0)
     assert model.certificate_.kkt <= 1e-3
 
 
-def test_the_largest_entry_of_a_kernel_that_is_not_definite():
+def test_the_largest_entry_of_a_kernel_that_is_not_definite(monkeypatch):
     X, y = classes_of([30, 20, 10])
-    model = SVMGBClassifier(ThinPlate(), Polynomials(1))
-    seen, certify = [], model._certify
-    model._certify = lambda *args: (seen.append(args[2]), certify(*args))
-    model.fit(X, y)
-    assert seen == [np.abs(ThinPlate()(X)).max()]
+    seen = Seen(monkeypatch)
+    SVMGBClassifier(ThinPlate(), Polynomials(1)).fit(X, y)
+    blocks = [np.flatnonzero(np.isin(y, pair)) for pair in combinations(np.unique(y), 2)]
+    largest = {float(np.abs(ThinPlate()(X[rows])).max()) for rows in blocks}
+    assert set(map(float, seen.sizes)) == largest
 
 
 # ------------------------------------------------------------------------------- warm start
@@ -292,7 +302,7 @@ def test_a_warm_start_ends_where_a_cold_one_does(sizes, features, monkeypatch):
     # Starts are β of the pair's own samples, in the order of the problem.
     before = every_beta(warm, len(y))
     warm.fit(X, y)
-    for start, beta, rows in zip(seen.fits[-1].starts, before, pairs_of(y), strict=True):
+    for start, beta, rows in zip(seen.starts[-1], before, pairs_of(y), strict=True):
         np.testing.assert_array_equal(start, beta[rows])
 
 

@@ -5,9 +5,10 @@ import pytest
 from sklearn.base import clone
 
 from kernelbook import Gaussian, Polynomials, SVMGBClassifier
-from kernelbook.estimators._kernel_gram import KernelGram
-from kernelbook.solvers.svm.large.solve import _moved_product, solve_large
+from kernelbook.solvers.svm.kernel_source import KernelSource
+from kernelbook.solvers.svm.large.solve import MovingProduct, solve_large
 from kernelbook.solvers.svm.problem import _add_low_rank
+from kernelbook.solvers.svm.solution import Tolerance
 
 GRID = [0.1, 0.3, 1.0, 3.0, 10.0]
 
@@ -96,28 +97,30 @@ def test_a_bad_start_is_a_start(m):
 
 
 def test_a_reference_has_no_start():
-    with pytest.raises(ValueError, match="warm_start=True needs solver='smo'"):
+    with pytest.raises(ValueError, match="warm_start=True needs solver='auto' or 'robust'"):
         SVMGBClassifier(solver="cvxopt", warm_start=True).fit(*xor(20))
 
 
 def test_a_start_outside_the_box_is_moved_into_it():
     X, y = xor(700)
     sign, C, P = np.where(y == 1, 1.0, -1.0), np.full(700, 2.0), np.ones((700, 1))
-    gram = KernelGram(Gaussian(2.0), X)
-    cold = solve_large(gram, P, sign, C, gap_tol=1e-9)
+    gram = KernelSource(Gaussian(2.0), X)
+    cold = solve_large(gram, P, sign, C, tolerance=Tolerance(gap=1e-9))
     start = np.random.default_rng(0).normal(scale=50.0, size=700)
-    warm = solve_large(gram, P, sign, C, gap_tol=1e-9, start=start)
+    warm = solve_large(gram, P, sign, C, tolerance=Tolerance(gap=1e-9), start=start)
     np.testing.assert_allclose(warm.beta, cold.beta, atol=1e-5)
 
 
 def test_a_product_that_moves_with_its_coordinates():
     rng = np.random.default_rng(0)
     X, before = rng.normal(size=(400, 3)), rng.normal(size=400)
-    gram, K = KernelGram(Gaussian(1.0), X), Gaussian(1.0)(X)
+    gram, K = KernelSource(Gaussian(1.0), X), Gaussian(1.0)(X)
     for moved in (0, 10, 399):
         beta = before.copy()
         beta[:moved] = rng.normal(size=moved)
-        h = _moved_product(gram, K @ before, before, beta)
+        product = MovingProduct(gram)
+        np.testing.assert_allclose(product(before), K @ before, atol=1e-12)
+        h = product(beta)
         np.testing.assert_allclose(h, K @ beta, atol=1e-12)
 
 

@@ -21,9 +21,10 @@ from kernelbook import (
 from kernelbook.certificates import Certificate
 from kernelbook.estimators import _centering
 from kernelbook.kernels import FunctionKernel
-from kernelbook.solvers.svm import convexity, robust
+from kernelbook.solvers.svm import convexity
 from kernelbook.solvers.svm.certificate import certify
-from kernelbook.solvers.svm.convexity import definiteness
+from kernelbook.solvers.svm.convexity import definiteness_of
+from kernelbook.solvers.svm.problem import prepare
 from kernelbook.solvers.svm.robust import solve_robust
 
 
@@ -80,7 +81,7 @@ def test_gap_is_stored_where_it_is_known_and_never_negative_by_rounding():
 # ------------------------------------------------------------------- f as `predict` has it
 
 
-@pytest.mark.parametrize("solver", ["smo", "cvxopt"])
+@pytest.mark.parametrize("solver", ["auto", "cvxopt"])
 @pytest.mark.parametrize("offset", [1e2, 1e6])
 @pytest.mark.parametrize("kernel", [Linear(), 0.25 * (2.0 * Linear())])
 def test_a_linear_kernel_far_from_the_origin(offset, kernel, solver):
@@ -125,7 +126,7 @@ def test_centring_does_not_change_which_lambda_is_chosen(monkeypatch):
     y = np.arange(40) % 2
     X = X + 100.0
     centred = SVMGBClassifier(Linear(), C=1e-6).fit(X, y)
-    monkeypatch.setattr(_centering, "FAR", np.inf)
+    monkeypatch.setattr(_centering, "CENTERING_RATIO", np.inf)
     plain = SVMGBClassifier(Linear(), C=1e-6).fit(X, y)
     assert np.all(np.abs(plain.dual_coef_) == 1e-6)
     np.testing.assert_allclose(centred.coef_, plain.coef_, atol=1e-9)
@@ -157,7 +158,7 @@ def test_the_choice_of_lambda_depends_on_the_representative_of_the_kernel():
 # -------------------------------------------------------------------------------- convexity
 
 
-@pytest.mark.parametrize("solver", ["smo", "cvxopt"])
+@pytest.mark.parametrize("solver", ["auto", "cvxopt"])
 @pytest.mark.parametrize(
     "build",
     [
@@ -213,25 +214,25 @@ def test_a_constant_hides_nothing():
 def test_rounding_is_no_reason_to_refuse():
     X, y = xor(60, d=2)
     wide = Multiquadric(1e6)(X)  # −1 up to 1e-12: its projection is mostly rounding error
-    assert definiteness(wide, np.full((60, 1), 60**-0.5)) == "cpd"
+    assert definiteness_of(wide, np.full((60, 1), 60**-0.5)) == "cpd"
     single = Gaussian(30.0)(X).astype(np.float32).astype(float)  # negative eigenvalues: 1e-7
     assert np.linalg.eigvalsh(single).min() < 0
     assert SVMGBClassifier("precomputed", C=100.0).fit(single, y).certificate_.kkt < 1e-3
     for size in (1e-300, 1e300):
-        assert definiteness(size * single, np.full((60, 1), 60**-0.5)) == "pd"
+        assert definiteness_of(size * single, np.full((60, 1), 60**-0.5)) == "pd"
 
 
 def test_beyond_the_documented_size_the_solution_tells(monkeypatch):
-    monkeypatch.setattr(convexity, "CHECKED", 10)
+    monkeypatch.setattr(convexity, "MAX_TESTED", 10)
     y = np.where(np.arange(60) < 30, 1.0, -1.0)
     K = np.eye(60)
-    rows = convexity._spread(60)
+    rows = convexity.evenly_spaced(60)
     a, b = np.setdiff1d(np.arange(30), rows)[:2]
     K[a, b] = K[b, a] = -50.0
     for P in (np.empty((60, 0)), np.ones((60, 1))):
-        assert definiteness(K, P / np.sqrt(60)) == "pd"
+        assert definiteness_of(K, P / np.sqrt(60)) == "pd"
         with pytest.raises(ValueError, match=r"not convex.*βᵀΦβ = -"):
-            solve_robust(K, P, y, np.full(60, 5.0), kind="unknown")
+            solve_robust(K, P, y, np.full(60, 5.0), definiteness="unknown")
 
 
 def test_certify_refuses_negative_energy_but_not_rounding():
@@ -290,10 +291,8 @@ def test_interior_points_that_fail_leave_it_to_the_others(monkeypatch):
     X, y = xor(80)
     P = rng.normal(size=(80, 3))
     sign = np.where(y == 1, 1.0, -1.0)
-    problem = robust.prepare(
-        Gaussian(1.5)(X), np.linalg.qr(P)[0], sign, np.ones(80), kind="pd", overwrite=True
-    )
-    args = (problem.K, problem.Q, problem.y, problem.lo, problem.hi)
+    problem = prepare(Gaussian(1.5)(X), P, sign, np.ones(80), overwrite=True)
+    args = (problem.K, problem.Q, problem.y, problem.lower, problem.upper)
     beta, nu, steps = interior.interior_point(*args)
     assert steps < 80
     assert np.isfinite(beta).all()

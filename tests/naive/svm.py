@@ -157,3 +157,21 @@ def gaussian_row(Z, A, i):
     return np.array(
         [2.0 ** -((z - Z[i]) @ (z - Z[i])) + a @ A[i] for z, a in zip(Z, A, strict=True)]
     )
+
+
+def gains(row, v, may_fall, diag, i, top, least):
+    """What a step from i with each partner gains; zero where the partner may not go down."""
+    eta = np.maximum(diag[i] + diag - 2 * row, least)
+    return np.where(may_fall, np.maximum(top - v, 0.0), 0.0) ** 2 / eta
+
+
+def measure(K, Q, y, lo, hi, beta, nu):
+    """(the violation and the imbalance per |β|₁, the objective, the face) of a point."""
+    v = y - K @ beta - Q @ nu
+    up, down = np.max(v[beta < hi], initial=0.0), np.max(-v[beta > lo], initial=0.0)
+    error = up + down + np.abs(Q.T @ beta).max(initial=0.0) / np.abs(beta).sum()
+    face = [
+        i for i in range(y.size)
+        if (beta[i] > lo[i] or v[i] > 0) and (beta[i] < hi[i] or v[i] < 0)
+    ]  # fmt: skip
+    return error, 0.5 * beta @ K @ beta - y @ beta, face

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from kernelbook import Gaussian
-from kernelbook.solvers.svm.pair_matrix import pair_matrix
+from kernelbook.solvers.svm.pairs.blocks import pair_matrix
 
 
 def gaussian(X, width=1.0):

@@ -42,7 +42,7 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.linalg import lapack
 
-from kernelbook.numeric.jit import jit
+from kernelbook.numeric.piecewise_linear import zero_of_slope
 
 __all__ = ["NewtonResult", "PiecewiseLoss", "finite_newton", "squared_hinge"]
 
@@ -152,46 +152,6 @@ def finite_newton(
 def line_search(slope, curvature, t, dt, loss) -> float:
     """The zero of φ'(h) = slope + curvature·h + Σ clip(t + h·dt, 0, u)·dt/s, h ≥ 0, exactly."""
     return zero_of_slope(slope, curvature, t, dt, loss.s, loss.u)
-
-
-@jit
-def zero_of_slope(slope, curvature, t, dt, s, u):
-    """As `line_search`.
-
-    Each summand rises linearly while 0 < t + h·dt < u and is constant elsewhere.  So φ' is
-    linear between breakpoints, and adding up the changes of its slope in sorted order finds it.
-    """
-    n = t.size
-    value, rate, at_one = slope, curvature, slope + curvature
-    for i in range(n):
-        if dt[i] != 0.0:
-            g = dt[i] / s[i]
-            value += g * min(max(t[i], 0.0), u[i])
-            at_one += g * min(max(t[i] + dt[i], 0.0), u[i])
-    if value >= 0.0:
-        return 0.0
-    # Mostly the zero is not beyond the full step, and few breakpoints are left to be sorted.
-    far = np.inf if at_one < 0.0 else 1.0
-    at, change, k = np.empty(2 * n), np.empty(2 * n), 0
-    for i in range(n):
-        if dt[i] == 0.0:
-            continue
-        low, high, weight = -t[i] / dt[i], (u[i] - t[i]) / dt[i], dt[i] * dt[i] / s[i]
-        enter, leave = min(low, high), max(low, high)
-        if enter <= 0.0 < leave:
-            rate += weight
-        if 0.0 < enter < far:
-            at[k], change[k], k = enter, weight, k + 1
-        if 0.0 < leave < far:
-            at[k], change[k], k = leave, -weight, k + 1
-    begin = 0.0
-    for j in np.argsort(at[:k]):
-        if rate > 0.0 and value + rate * (at[j] - begin) >= 0.0:
-            break
-        value += rate * (at[j] - begin)
-        begin = at[j]
-        rate += change[j]
-    return begin - value / rate if rate > 0.0 else begin
 
 
 def _direction(X, P, F, s, g_w, g_lam, tau):

@@ -35,9 +35,10 @@ from kernelbook.certificates import Certificate
 from kernelbook.numeric.column_space import column_space
 from kernelbook.numeric.rows import row_squares
 from kernelbook.solvers.primal.terms import hinge, is_quiet, nearly_one, snapped, without_noise
-from kernelbook.solvers.svm.certificate import constraint_residual, make_feasible, violation
+from kernelbook.solvers.svm.certificate import constraint_residual, violation
+from kernelbook.solvers.svm.feasibility import make_feasible
 from kernelbook.solvers.svm.multipliers import choose_multipliers, hard_margin_multipliers
-from kernelbook.solvers.svm.robust import at_bounds
+from kernelbook.solvers.svm.solution import at_bounds
 
 __all__ = ["STIFF", "PrimalProblem", "PrimalSolution"]
 

@@ -6,7 +6,7 @@ entries are so short that NumPy takes longer to be asked than to answer.
 """
 
 from kernelbook.numeric.jit import jit
-from kernelbook.solvers.svm.certificate import is_feasible
+from kernelbook.solvers.svm.feasibility import is_feasible
 
 __all__ = ["hinge", "is_quiet", "nearly_one", "snapped", "without_noise"]
 

@@ -1,17 +1,17 @@
 """Newton's method on the active face: from a good guess of the SVM-GB dual to its exact solution.
 
-    minimize  ½βᵀKβ − yᵀβ,      Qᵀβ = 0,   lo ≤ β ≤ hi           (Q: orthonormal features)
+    minimize  ½βᵀKβ − yᵀβ,      Qᵀβ = 0,   lower ≤ β ≤ upper           (Q: orthonormal features)
 
-Whoever knew which coordinates end at a bound would only have to solve one linear system, for
-the rest, F, and for the multipliers ν.  So guess F: every coordinate that is free, or that sits
-at a bound and wants to leave it under the current ν.  With v = y − Kβ − Qν solve
+If we knew which coordinates end at a bound, one linear system would give the rest, F, and the
+multipliers ν.  So guess F: every coordinate that is free, or that is at a bound and whose gradient
+points inwards under the current ν.  With v = y − Kβ − Qν solve
 
     [ K_FF + εI   B ] [ d ]   [ v_F ]
     [ Bᵀ          0 ] [ μ ] = [  b  ]
 
 where B holds the rows F of the features and b = −Qᵀβ.  Coordinates of β + d that leave the box
-are held at the bound they crossed: each is one more equation, one more unit column of B, on the
-*same* Cholesky factor.  When nothing leaves any more, β + d is a feasible point, and an exact
+are clipped to the bound they crossed: each is one more equation, one more unit column of B, on the
+*same* Cholesky factor.  When no coordinate leaves any more, β + d is a feasible point, and an exact
 line search towards it makes the objective fall.
 
 The proximal term ε is what makes this work far from the solution.  Without it the directions
@@ -20,6 +20,8 @@ near K's diagonal, falls tenfold with every good step and rises with every bad o
 centred at the current β it does not move the solution (Rockafellar's proximal method of
 multipliers), and it makes singular K — duplicates, linear kernels — harmless.  When F does not
 determine all multipliers, μ is the change of least norm.
+
+Chapter: book/computing/smo
 
 References
 ----------
@@ -34,23 +36,27 @@ from scipy import linalg
 from kernelbook.numeric.blas import cholesky, solve_factored
 from kernelbook.solvers.svm.certificate import violation
 
-__all__ = ["face_minimizer", "newton"]
+__all__ = ["INITIAL_DAMPING", "active_set_newton", "exact_step", "face_minimizer"]
 
 EPS = np.finfo(float).eps
-ROUNDS = 12
+MAX_CLIPPING_ROUNDS = 12
 """How often a step may be re-solved because coordinates left the box."""
+INITIAL_DAMPING = 1e-2
+"""First ε, in units of K's diagonal, from a good start."""
 
 
-def newton(K, Q, y, lo, hi, beta, nu, *, prox=1e-2, limit=None, max_steps=60):
+def active_set_newton(
+    K, Q, y, lower, upper, beta, nu, *, damping=INITIAL_DAMPING, max_face=None, max_steps=60
+):
     """Drive (β, ν) to the solution as far as rounding allows, or return the best point seen.
 
     Parameters
     ----------
     K : (m, m) array, positive semidefinite;  Q : (m, r) array, orthonormal columns
     beta, nu : arrays, the start; β may violate Qᵀβ = 0 a little
-    prox : float
+    damping : float
         First ε, in units of the largest diagonal entry of K.
-    limit : int, optional
+    max_face : int, optional
         Give up when F is larger: the factor would take too much memory.
 
     Returns
@@ -58,14 +64,15 @@ def newton(K, Q, y, lo, hi, beta, nu, *, prox=1e-2, limit=None, max_steps=60):
     beta, nu, steps
     """
     scale = K.diagonal().max(initial=0.0) or 1.0
-    eps, least = prox * scale, 1e-13 * scale * max(1, len(y))
+    eps, least = damping * scale, 1e-13 * scale * max(1, len(y))
     best, lowest, idle, patience = (np.inf, beta, nu), np.inf, 0, 10
     for step in range(max_steps):
+        # Measure: gradient, residual, objective; keep the best point.
         Kb = K @ beta
         v = y - Kb - Q @ nu
         r = Q.T @ beta
-        error, value = _error(beta, v, r, lo, hi), (0.5 * Kb - y) @ beta
-        # On the way the violation goes up and down, but the objective must fall.
+        error, value = _error(beta, v, r, lower, upper), (0.5 * Kb - y) @ beta
+        # The violation may rise on the way, but the objective must fall.
         better = error < 0.5 * best[0] or value < lowest - 1e-3 * abs(lowest)
         idle = 0 if better else idle + 1
         lowest = min(lowest, value)
@@ -74,66 +81,71 @@ def newton(K, Q, y, lo, hi, beta, nu, *, prox=1e-2, limit=None, max_steps=60):
         rounding = EPS * (1 + scale * np.abs(beta).sum() + np.abs(nu).max(initial=0.0))
         if error <= rounding or idle > patience:
             return *best[1:], step
-        F = np.flatnonzero(((beta > lo) | (v > 0)) & ((beta < hi) | (v < 0)))
-        if limit is not None and F.size > limit:
+        # The face, and the minimizer over it within the box.
+        F = np.flatnonzero(((beta > lower) | (v > 0)) & ((beta < upper) | (v < 0)))
+        if max_face is not None and F.size > max_face:
             return *best[1:], step
         try:
-            target, mu = face_minimizer(K[np.ix_(F, F)], Q, v, r, lo, hi, beta, F, eps)
+            target, mu = face_minimizer(K[np.ix_(F, F)], Q, v, r, lower, upper, beta, F, eps)
         except linalg.LinAlgError:  # not definite, to rounding: more damping helps
             target = None
         if target is None:
             eps *= 10
             continue
+        # An exact line search towards it.
         s = np.zeros_like(beta)
         s[F] = target - beta[F]
-        t = _exact_step(K, Q, s, v, mu)
-        moved = np.clip(beta + t * s, lo, hi)
+        t = exact_step(v @ s - mu @ (Q.T @ s), s @ (K @ s))
+        moved = np.clip(beta + t * s, lower, upper)
         moved[F] = target if t == 1 else moved[F]
         beta = moved
         if t > 0.1:
             nu = nu + t * mu
-        # When an undamped step inside the box does not help, what is left is rounding.
+        # The next damping.  If an undamped step inside the box does not help, rounding is left.
         undamped = t == 1 and eps <= 1e-8 * scale
-        patience = 2 if undamped and np.all((target > lo[F]) & (target < hi[F])) else 10
+        patience = 2 if undamped and np.all((target > lower[F]) & (target < upper[F])) else 10
         eps = max(0.1 * eps, least) if t > 0.5 else 10 * eps if t < 0.1 else eps
     return *best[1:], max_steps
 
 
-def _error(beta, v, r, lo, hi):
+def _error(beta, v, r, lower, upper):
     """KKT violation plus the constraint's, in comparable units."""
     size = np.abs(beta).sum()
-    return violation(beta, v, lo, hi) + (np.abs(r).max(initial=0.0) / size if size > 0 else 0.0)
+    return violation(beta, v, lower, upper) + (
+        np.abs(r).max(initial=0.0) / size if size > 0 else 0.0
+    )
 
 
-def face_minimizer(H, Q, v, r, lo, hi, beta, F, eps, most=0.5):
+def face_minimizer(H, Q, v, r, lower, upper, beta, F, eps, max_clipped=0.5):
     """The minimizer over the face F with the box respected, and the change μ of ν.
 
-    H is a copy of K_FF, and is destroyed.  If more than the fraction `most` of the coordinates
-    would have to be held at a bound, F was not the face, and the answer is (None, None).
+    H is a copy of K_FF, and is destroyed.  If more than the fraction `max_clipped` of the
+    coordinates would have to be clipped, F was not the face, and the answer is (None, None).
     """
-    lo, hi, start, B = lo[F], hi[F], beta[F], Q[F]
+    lower, upper, start, B = lower[F], upper[F], beta[F], Q[F]
     H[np.diag_indices(F.size)] += eps
     L = H.T  # in the order that LAPACK can overwrite
     cholesky(L)
-    d, W, b = solve_factored(L, v[F]), solve_factored(L, B), -r
-    held = np.zeros(0, dtype=np.intp)
+    solved = solve_factored(L, np.column_stack([v[F], B]))
+    d, W, b = solved[:, 0], solved[:, 1:], -r
+    clipped = np.zeros(0, dtype=np.intp)
     z = start
-    for _ in range(ROUNDS):
-        # The unit columns of B for coordinates that are held: they pick rows, nothing to store.
-        mu = _least_norm_solve(np.vstack([B.T @ W, W[held]]), np.append(B.T @ d, d[held]) - b)
-        kept, z = z[held], start + d - W @ mu
-        z[held] = kept
-        out = np.flatnonzero((z < lo) | (z > hi))
+    for _ in range(MAX_CLIPPING_ROUNDS):
+        # The unit columns of B for clipped coordinates pick rows: nothing to store.
+        mu = _least_norm_solve(np.vstack([B.T @ W, W[clipped]]), np.append(B.T @ d, d[clipped]) - b)
+        kept, z = z[clipped], start + d - W @ mu
+        z[clipped] = kept
+        out = np.flatnonzero((z < lower) | (z > upper))
         if out.size == 0:
             break
-        if held.size + out.size > most * F.size + 10:
+        if clipped.size + out.size > max_clipped * F.size + 10:
             return None, None
-        z[out] = np.clip(z[out], lo[out], hi[out])
+        z[out] = np.clip(z[out], lower[out], upper[out])
         unit = np.zeros((F.size, out.size), order="F")
         unit[out, np.arange(out.size)] = 1.0
-        held, b = np.append(held, out), np.append(b, z[out] - start[out])
+        clipped, b = np.append(clipped, out), np.append(b, z[out] - start[out])
         W = np.hstack([W, solve_factored(L, unit)])
-    return np.clip(z, lo, hi), mu[: r.size]
+    return np.clip(z, lower, upper), mu[: r.size]
 
 
 def _least_norm_solve(S, rhs):
@@ -151,10 +163,6 @@ def _least_norm_solve(S, rhs):
     return U[:, kept] @ ((U[:, kept].T @ rhs) / size[kept])
 
 
-def _exact_step(K, Q, s, v, mu):
-    """The best t in [0, 1] along s for the Lagrangian at the new multipliers."""
-    slope = v @ s - mu @ (Q.T @ s)
-    if slope <= 0:
-        return 0.0
-    curvature = s @ (K @ s)
-    return 1.0 if curvature <= slope else slope / curvature
+def exact_step(slope, curvature):
+    """The t in [0, 1] that minimizes ½·curvature·t² − slope·t: the Lagrangian along a step."""
+    return 0.0 if slope <= 0 else 1.0 if curvature <= slope else slope / curvature

@@ -1,35 +1,33 @@
 """Is the SVM-GB convex with this Gram matrix?  It is iff βᵀΦβ ≥ 0 wherever Pᵀβ = 0.
 
 A kernel that this library proves to be (conditionally) positive definite needs no test.  Of a
-matrix that somebody brings along, or of a function, nothing is known, and a solver that takes an
-indefinite matrix for a kernel stops at a stationary point of a problem without a minimum, where
-every optimality condition holds and nothing follows from them.  So the matrix is tested.
+matrix that a user supplies, or of a function, nothing is known.  A solver that takes an indefinite
+matrix for a kernel stops at a stationary point of a problem without a minimum, where every
+optimality condition holds and nothing follows from them.  So the matrix is tested.
 
 With orthonormal features Q and M = I − QQᵀ the question is whether MΦM is positive semidefinite,
-and a Cholesky factorization of MΦM + εI answers it.  ε is what is forgiven: 10⁻⁵ of MΦM's largest
-entry, and what is left of Φ when it has gone through single precision, 1.2·10⁻⁷ of its largest
+and a Cholesky factorization of MΦM + εI answers it.  ε is the tolerance: 10⁻⁵ of MΦM's largest
+entry, plus the rounding error of a Φ stored in single precision, 1.2·10⁻⁷ of its largest
 entry for each entry, √m times as much for the whole.
 
-The test costs m³/3 operations and a second m×m matrix, so with more than `CHECKED` samples it looks
-at a principal submatrix of that many, evenly spread, rows of MΦM: what it refuses is indefinite,
-but what passes need not be definite.  There the certificate has the last word: it refuses a
+The test costs m³/3 operations and a second m×m matrix, so with more than `MAX_TESTED` samples it
+looks at a principal submatrix of that many, evenly spread, rows of MΦM: a matrix that fails is
+indefinite, one that passes need not be definite.  There the certificate decides: it refuses a
 solution with βᵀΦβ < 0 (`kernelbook.solvers.svm.certificate`).
 """
 
 import numpy as np
 from scipy import linalg
 
-from kernelbook.numeric.column_space import column_space
-
 __all__ = [
-    "CHECKED", "INDEFINITE", "definiteness", "is_convex", "is_definite", "passes_whole",
+    "INDEFINITE", "MAX_TESTED", "definiteness_of", "evenly_spaced", "is_definite", "passes_whole",
     "require_symmetric",
 ]  # fmt: skip
 
 BLOCK = 256
-CHECKED = 3000
+MAX_TESTED = 3000
 """Up to this m the whole matrix is tested."""
-FORGIVEN = 1e-5
+DEFINITENESS_RTOL = 1e-5
 SINGLE = float(np.finfo(np.float32).eps)
 INDEFINITE = (
     "the kernel matrix is not positive semidefinite, not even on the coefficients β with Pᵀβ = 0: "
@@ -38,7 +36,7 @@ INDEFINITE = (
 )
 
 
-def definiteness(gram, Q):
+def definiteness_of(gram, Q):
     """ "pd" if Φ passes for positive semidefinite, "cpd" if only MΦM does; otherwise an error.
 
     Parameters
@@ -55,14 +53,9 @@ def definiteness(gram, Q):
     return "pd" if is_definite(gram) else "cpd"
 
 
-def is_convex(gram, P):
-    """Whether Φ passes for positive semidefinite; an error where not even MΦM does."""
-    return definiteness(gram, column_space(P).Q) == "pd"
-
-
 def passes_whole(gram):
     """Whether all of Φ, and so each principal submatrix, passes for positive semidefinite."""
-    if len(gram) > CHECKED:
+    if len(gram) > MAX_TESTED:
         return False
     require_symmetric(gram)
     return is_definite(gram)
@@ -73,7 +66,7 @@ def _projected(gram, Q):
     size = _largest(gram) or 1.0
     S = gram @ (Q / size)
     S -= 0.5 * Q @ (Q.T @ S)
-    rows = _spread(len(gram))
+    rows = evenly_spaced(len(gram))
     Q, S = Q[rows], S[rows]
     projected = gram[np.ix_(rows, rows)]
     for i in range(0, len(rows), BLOCK):
@@ -85,21 +78,21 @@ def _projected(gram, Q):
 
 
 def is_definite(gram):
-    """Whether gram is positive semidefinite but for `FORGIVEN` of its largest entry.
+    """Whether gram is positive semidefinite up to `DEFINITENESS_RTOL` of its largest entry.
 
-    Of a matrix with more than CHECKED rows, a principal submatrix is tested.
+    Of a matrix with more than MAX_TESTED rows, a principal submatrix is tested.
     """
-    rows = _spread(len(gram))
+    rows = evenly_spaced(len(gram))
     return _has_factor(gram[np.ix_(rows, rows)], 0.0)
 
 
 def _has_factor(part, noise):
-    """Cholesky's verdict on `part`, which is destroyed, with `noise` forgiven in addition."""
+    """Whether `part`, which is destroyed, has a Cholesky factor, `noise` added to the tolerance."""
     size = _largest(part)
     if size <= noise:
         return True
     part /= size
-    part[np.diag_indices_from(part)] += FORGIVEN + noise / size
+    part[np.diag_indices_from(part)] += DEFINITENESS_RTOL + noise / size
     try:
         linalg.cho_factor(part.T, lower=True, overwrite_a=True, check_finite=False)
     except linalg.LinAlgError:
@@ -107,8 +100,9 @@ def _has_factor(part, noise):
     return True
 
 
-def _spread(m):
-    return np.unique(np.linspace(0, m - 1, min(m, CHECKED)).astype(np.intp))
+def evenly_spaced(m):
+    """At most MAX_TESTED of m indices."""
+    return np.unique(np.linspace(0, m - 1, min(m, MAX_TESTED)).astype(np.intp))
 
 
 def _largest(gram):

@@ -1,10 +1,10 @@
 """An interior-point method for the SVM-GB dual: few steps, each expensive, and never stuck.
 
-    minimize  ½βᵀKβ − yᵀβ,      Qᵀβ = 0,   lo ≤ β ≤ hi
+    minimize  ½βᵀKβ − yᵀβ,      Qᵀβ = 0,   lower ≤ β ≤ upper
 
-Pairs of coordinates crawl when C is large, and a guessed face is a bad guess when the free
-coordinates do not determine the multipliers (features that separate almost everything).  Interior
-points do not care.  With slacks s = β − lo, t = hi − β and multipliers z, w > 0, Newton's
+SMO is slow when C is large, and the active set is hard to guess when the free coordinates do not
+determine the multipliers (features that separate almost everything).  Interior points are affected
+by neither.  With slacks s = β − lower, t = upper − β and multipliers z, w > 0, Newton's
 method is applied to the optimality conditions with complementarity relaxed to a common value τ → 0,
 
     Kβ − y + Qν − z + w = 0,   Qᵀβ = 0,   s∘z = τ,   t∘w = τ,
@@ -14,7 +14,9 @@ Mehrotra's predictor estimates how far τ can fall and its corrector uses the sa
 factor again.  10 to 30 steps suffice whatever C, K and the number of features; a step
 costs m³/3 and a second m×m matrix, so this is for small problems, and for the stiff ones.
 
-The result is accurate to `tol`, not to rounding: `kernelbook.solvers.svm.active_set` does the rest.
+The result is accurate to `tol`, not to rounding: `svm.active_set` does the rest.
+
+Chapter: book/computing/smo
 
 References
 ----------
@@ -29,53 +31,55 @@ from kernelbook.numeric.blas import cholesky, solve_factored
 
 __all__ = ["interior_point"]
 
-TINY = np.finfo(float).tiny
+SMALLEST_NORMAL = np.finfo(float).tiny
 
 
-@np.errstate(all="ignore")  # what overflows is noticed, and ends the iteration
-def interior_point(K, Q, y, lo, hi, *, tol=1e-12, stubborn=False, max_steps=80):
+@np.errstate(all="ignore")  # an overflow is detected, and ends the iteration
+def interior_point(K, Q, y, lower, upper, *, tol=1e-12, keep_going=False, max_steps=80):
     """(β, ν, steps): β has the coordinates that belong to a bound exactly there.
 
     The columns of Q are any basis of the features' span.
 
     Parameters
     ----------
-    stubborn : bool
-        Do not give up where steps no longer help: with features of many sizes the iteration
-        stays at the solution for the large values until the small ones take effect.
+    keep_going : bool
+        Do not give up when steps stop helping: with features of many sizes the iteration stays at
+        the solution for the large values until the small ones take effect.
     """
     m = y.size
     scale = K.diagonal().max(initial=0.0) or 1.0
-    # A slack and its multiplier fight for a coordinate; the units make the two comparable.
-    unit = np.maximum(scale, 1.0 / (hi - lo))
-    a = np.minimum(0.5 * (hi - lo), 1.0 / scale)
-    s = np.where(y > 0, a, hi - lo - a)
-    t = hi - lo - s
-    beta = np.where(y > 0, lo + s, hi - t)
+    # Units that make a slack and its multiplier comparable.
+    unit = np.maximum(scale, 1.0 / (upper - lower))
+    a = np.minimum(0.5 * (upper - lower), 1.0 / scale)
+    s = np.where(y > 0, a, upper - lower - a)
+    t = upper - lower - s
+    beta = np.where(y > 0, lower + s, upper - t)
     z, w, nu = np.ones(m), np.ones(m), np.zeros(Q.shape[1])
     H = np.empty_like(K)
     ridge, best, idle, steps = 0.0, np.inf, 0, 0
     while steps < max_steps:
         steps += 1
+        # Residuals of the optimality conditions, and how far complementarity is from zero.
         Kb = K @ beta
         dual_residual = Kb - y + Q @ nu - z + w
         residual = Q.T @ beta
         tau = (s @ z + t @ w) / (2 * m)
         undecided = np.maximum(np.minimum(unit * s, z), np.minimum(unit * t, w)).max()
-        value = max(abs(0.5 * beta @ Kb - y @ beta), TINY)
+        value = max(abs(0.5 * beta @ Kb - y @ beta), SMALLEST_NORMAL)
         error = max(
             np.abs(dual_residual).max(),
             2 * m * tau / value,
             np.abs(residual).max(initial=0.0) / np.abs(beta).max(),
-            np.abs(nu) @ np.abs(residual) / value if stubborn else 0.0,
+            np.abs(nu) @ np.abs(residual) / value if keep_going else 0.0,
             1e-3 * undecided,
         )
+        # Stop at the tolerance, or where steps no longer help: with a huge C rounding exceeds tol.
         idle = 0 if error < 0.9 * best else idle + 1
         best = min(best, error)
-        # With a huge C rounding alone exceeds tol: stop when steps no longer help.
-        enough, patience = (1e-9, 60) if stubborn else (1e-3, 20)
-        if error <= tol or (idle >= 5 and error <= enough) or idle >= patience:
+        good_enough, patience = (1e-9, 60) if keep_going else (1e-3, 20)
+        if error <= tol or (idle >= 5 and error <= good_enough) or idle >= patience:
             break
+        # One Cholesky factor, with a ridge if rounding has made H indefinite.
         np.copyto(H, K)
         H[np.diag_indices(m)] += z / s + w / t + ridge
         try:
@@ -86,24 +90,25 @@ def interior_point(K, Q, y, lo, hi, *, tol=1e-12, stubborn=False, max_steps=80):
                 break
             ridge = max(10 * ridge, 1e-14 * scale * m)
             continue
+        # Predictor and corrector.
         W = solve_factored(factor, Q)
         direction = _Direction(factor, Q, W, s, t, z, w, dual_residual, residual)
         step = _predict_and_correct(direction, s, t, z, w, tau)
         if step is None:
             break
         reach, db, dnu, dz, dw = step
-
+        # The step; slacks and β stay consistent to the last digit.
         s, t = s + reach * db, t - reach * db
         z, w, nu = z + reach * dz, w + reach * dw, nu + reach * dnu
-        # Each end of the box measures from itself, so that neither slack drowns in the other.
-        beta = np.where(s < t, lo + s, hi - t)
-        s, t = np.where(s < t, s, hi - lo - t), np.where(s < t, hi - lo - s, t)
-    at_lo, at_hi = unit * s < z, unit * t < w
-    return np.where(at_lo, lo, np.where(at_hi, hi, beta)), nu, steps
+        # β is measured from the nearer bound, so that a small slack keeps its digits.
+        beta = np.where(s < t, lower + s, upper - t)
+        s, t = np.where(s < t, s, upper - lower - t), np.where(s < t, upper - lower - s, t)
+    at_lower, at_upper = unit * s < z, unit * t < w
+    return np.where(at_lower, lower, np.where(at_upper, upper, beta)), nu, steps
 
 
 def _predict_and_correct(direction, s, t, z, w, tau):
-    """(reach, db, dnu, dz, dw), or None: badly scaled data leave no number to go on with."""
+    """(reach, db, dnu, dz, dw), or None: badly scaled data have overflowed."""
     try:
         db, _, dz, dw = direction(s * z, t * w)
         reach = _reach(s, t, z, w, db, dz, dw)
@@ -125,7 +130,9 @@ class _Direction:
         self.s, self.t, self.z, self.w = s, t, z, w
         self.dual_residual, self.residual = dual_residual, residual
         S = Q.T @ W
-        self.unit = 1.0 / np.sqrt(np.maximum(S.diagonal(), TINY))  # each equation by itself
+        self.unit = 1.0 / np.sqrt(
+            np.maximum(S.diagonal(), SMALLEST_NORMAL)
+        )  # each equation by itself
         self.S = self.unit[:, None] * S * self.unit
 
     def __call__(self, sz, tw):

@@ -4,7 +4,7 @@ The kernel part h = Kβ of an optimal f is unique, the feature part Pλ need not
 
     y_i f_i ≥ 1 where α_i = 0,     y_i f_i = 1 where 0 < α_i < C_i,     y_i f_i ≤ 1 where α_i = C_i,
 
-f = h + Pλ, are optimal, a polyhedron that is a single point as a rule and anything but that when
+f = h + Pλ, are optimal, a polyhedron: usually a single point, but not when
 the free support vectors do not determine λ — or when the features separate the sample, there
 are no support vectors at all, and λ is all there is.  Predictions depend on the choice, so it is
 fixed here, once:
@@ -28,6 +28,8 @@ Where copies of a point ask for f ≥ 1 and f ≤ 1, rounding can also leave a s
 out: its nearest point has a λ of thousands.  So if a relaxation by 10⁻¹¹ halves the distance, that
 is the polyhedron meant.
 
+Chapter: book/free/svmgb
+
 References
 ----------
 Lawson & Hanson (1974), *Solving Least Squares Problems*, chapter 23.
@@ -40,16 +42,16 @@ from scipy.optimize import nnls
 from kernelbook.numeric.blas import one_thread
 from kernelbook.numeric.jit import jit
 
-__all__ = ["choose_multipliers", "hard_margin_multipliers", "mean_bias"]
+__all__ = ["choose_multipliers", "evenly_spaced", "hard_margin_multipliers", "mean_bias"]
 
 SLIVER = 1e-11
-"""Inequalities broken by no more than this are broken by rounding."""
+"""Inequalities violated by less are violated by rounding only."""
 
-RANK = 1e-8
-"""Directions that the free samples hold with less than this relative force count as not held."""
+RANK_RTOL = 1e-8
+"""Singular values below this, relative to the largest, leave their directions undetermined."""
 
-NOTHING = 1e-13
-"""Rows this small beside the largest are rounding of features that are zero: they hold nothing."""
+NEGLIGIBLE_ROW = 1e-13
+"""Rows this small beside the largest are rounding errors of features that are zero."""
 
 
 def choose_multipliers(h, Q, y, w, at_zero, at_C, guess):
@@ -61,7 +63,7 @@ def choose_multipliers(h, Q, y, w, at_zero, at_C, guess):
     Q : (m, r) array, orthonormal columns that span the features
     at_zero, at_C : (m,) boolean arrays; the other samples are free
     guess : (r,) array
-        The multipliers the solver came with: nearly optimal, but not chosen by the rule.
+        The solver's own multipliers: nearly optimal, but not chosen by the rule.
     """
     if Q.shape[1] == 0:
         return guess
@@ -71,13 +73,13 @@ def choose_multipliers(h, Q, y, w, at_zero, at_C, guess):
             return np.array([bias / Q[0, 0]])
     free = ~(at_zero | at_C)
     V, R = _whiten(Q, w)
-    nothing = NOTHING * np.linalg.norm(V, axis=1).max()
-    x, N = _equations(V[free], (y - h)[free], nothing)
+    negligible = NEGLIGIBLE_ROW * np.linalg.norm(V, axis=1).max()
+    x, N = _equations(V[free], (y - h)[free], negligible)
     if N.shape[1]:
         # y_i f_i ≥ 1 reads y_i (V_i Nz) ≥ y_i (y − h − Vx)_i; for α_i = C_i both sides change sign.
         sign = np.where(at_zero, y, -y)[~free]
         G = sign[:, None] * (V[~free] @ N)
-        G[np.linalg.norm(G, axis=1) <= nothing] = 0.0
+        G[np.linalg.norm(G, axis=1) <= negligible] = 0.0
         g = sign * (y - h - V @ x)[~free]
         x = x + N @ _least_distance(G, g, N.T @ (R @ guess - x))
     return linalg.solve_triangular(R, x)
@@ -85,9 +87,9 @@ def choose_multipliers(h, Q, y, w, at_zero, at_C, guess):
 
 @jit(brief=True)
 def mean_bias(h, q, y, at_zero, at_C):
-    """(the mean of the y − h that the free samples ask for, whether q is constant and any is free).
+    """(the mean of y − h over the free samples, whether q is constant and any sample is free).
 
-    All but equal numbers are to be averaged: what is summed is how far they are from the first.
+    The numbers are nearly equal, so their differences from the first are averaged.
     """
     first, total, count = 0.0, 0.0, 0
     for i in range(q.size):
@@ -103,22 +105,26 @@ def mean_bias(h, q, y, at_zero, at_C):
 def hard_margin_multipliers(Q, y, w):
     """ν of least Σ w_i (Qν)_i² with y_i (Qν)_i ≥ 1 for all i, or None if there is none (T3).
 
-    Few samples decide it, as support vectors do.  So it is solved for some of them; those that this
-    ν leaves short of the margin join, the worst first, until there are none: then the least ν
-    for some is the least for all.  And what cannot be separated in part cannot be as a whole.
+    Few samples determine the solution, as support vectors do.  So it is solved for a subset;
+    samples whose margin this ν leaves below one are added, the worst first, until there are none:
+    then the least ν for the subset is the least for all.  A sample that cannot be separated in part
+    cannot be separated as a whole.
     """
     m, r = Q.shape
     if r == 0:
         return None
     if r == 1 and (sides := y * Q[:, 0]).min() <= 0 <= sides.max():
         return None
-    few = _spread(m, r)
-    if few.size < m and _first_nearest(y[few, None] * Q[few], np.ones(few.size)) is None:
+    subset = evenly_spaced(m, r)
+    if (
+        subset.size < m
+        and _first_nearest(y[subset, None] * Q[subset], np.ones(subset.size)) is None
+    ):
         return None
     V, R = _whiten(Q, w)
     G = y[:, None] * V
     chosen = np.zeros(m, dtype=bool)
-    chosen[few] = True
+    chosen[subset] = True
     while True:
         x = _first_nearest(G[chosen], np.ones(np.count_nonzero(chosen)))
         if x is None:
@@ -127,13 +133,13 @@ def hard_margin_multipliers(Q, y, w):
         short = np.flatnonzero((margin < 1 - 1e-9) & ~chosen)
         if short.size == 0:
             break
-        chosen[short[np.argsort(margin[short])[: few.size]]] = True
+        chosen[short[np.argsort(margin[short])[: subset.size]]] = True
     least = margin.min()
     return linalg.solve_triangular(R, x / min(1.0, least)) if least >= 1 - 1e-9 else None
 
 
-def _spread(m, r):
-    """Samples that, as a rule, show already that the features do not separate all."""
+def evenly_spaced(m, r):
+    """A subset that usually suffices to show that the features do not separate the sample."""
     return np.unique(np.linspace(0, m - 1, min(m, 100 + 20 * r)).astype(np.intp))
 
 
@@ -145,11 +151,11 @@ def _whiten(Q, w):
         return linalg.solve_triangular(R, Q.T, trans="T").T, R
 
 
-def _equations(A, b, nothing=0.0):
+def _equations(A, b, negligible=0.0):
     """The least-norm x that fits Ax = b best, and an orthonormal basis of what A leaves open.
 
-    What A holds with no more force than `nothing`, it leaves open: features that vanish at all free
-    samples come as rows of rounding errors, which are large only beside each other.
+    Singular values up to `negligible` count as zero: features that vanish at all free samples give
+    rows of rounding errors, which are large only relative to each other.
     """
     r = A.shape[1]
     if A.shape[0] == 0:
@@ -157,7 +163,7 @@ def _equations(A, b, nothing=0.0):
     # Few rows leave directions open that only the full V has; of many, U would be a large square.
     with one_thread(r):
         U, size, Vt = linalg.svd(A, full_matrices=A.shape[0] < r)
-    rank = int(np.sum(size > max(RANK * size[0], nothing)))
+    rank = int(np.sum(size > max(RANK_RTOL * size[0], negligible)))
     x = Vt[:rank].T @ ((U[:, :rank].T @ b) / size[:rank])
     return x, Vt[rank:].T
 
@@ -177,7 +183,7 @@ def _least_distance(G, g, start):
 
 
 def _first_nearest(G, g):
-    """`_nearest` when nothing is known of ‖z‖: once to learn it, once more in the right unit."""
+    """`_nearest` for unknown ‖z‖: the first solution measures it, the second uses it as unit."""
     size = np.linalg.norm(G, axis=1)
     if np.all(g <= 0):
         return np.zeros(G.shape[1])
@@ -199,7 +205,7 @@ def _nearest(G, g, length, prune=True):
     E = np.vstack([G.T, g])
     try:
         u, _ = nnls(E, np.eye(len(E))[-1], maxiter=30 * E.shape[1])
-    except RuntimeError:  # too many steps: it turns in circles, by rounding
+    except RuntimeError:  # too many steps: rounding makes it cycle
         return None
     rest = 1.0 - g @ u
     if rest <= 1e-13:

@@ -1,6 +1,6 @@
 """Paper A's own way to the SVM-GB: a quadratic program, then a linear program, by cvxopt.
 
-It is slow and it is here to be read, and to be compared with.  The numbers are those of the paper
+It is slow, and exists to be read and compared with.  The numbers are those of the paper
 (*Generalizing the bias term of support vector machines*, IJCAI 2007); its α is 2γ·α here, so that
 the box is [0, C_i] with C = 1/(2γm).
 
@@ -19,23 +19,36 @@ the box is [0, C_i] with C = 1/(2γm).
 
    The paper prints φ_p where φ'_p is meant; taken literally the program has another solution.
 
-The linear program returns *some* optimal λ̃.  For the sake of one answer whatever the solver, λ is
-then chosen by the rule of `kernelbook.solvers.svm.multipliers`, which starts from λ̃.
+The linear program returns *some* optimal λ̃.  So that the answer does not depend on the solver, λ is
+then chosen by the rule of `svm.multipliers`, starting from λ̃.
+
+Chapter: book/free/svmgb
 """
 
 import numpy as np
 from scipy import linalg
 
-from kernelbook.numeric.column_space import column_space
-from kernelbook.solvers.svm.certificate import COARSE_GAP, certify, make_feasible
-from kernelbook.solvers.svm.convexity import definiteness
-from kernelbook.solvers.svm.multipliers import choose_multipliers
-from kernelbook.solvers.svm.robust import DualSolution, lift_margins
+from kernelbook.solvers.svm.convexity import definiteness_of
+from kernelbook.solvers.svm.finish import finish
+from kernelbook.solvers.svm.problem import pose
+from kernelbook.solvers.svm.solution import DEFAULT_TOLERANCE, DualPoint
 
 __all__ = ["conditional_gram", "solve_reference"]
 
 
-def solve_reference(gram, P, y, C, *, kind="pd", tilt=None, max_iter=-1, verbose=0):
+def solve_reference(
+    gram,
+    P,
+    y,
+    C,
+    *,
+    tolerance=DEFAULT_TOLERANCE,
+    definiteness="pd",
+    linear_offset=None,
+    product=None,
+    max_iter=-1,
+    verbose=0,
+):
     """Solve one binary problem; parameters and result as in `svm.robust.solve_robust`."""
     cvxopt = _import_cvxopt()
     options = {
@@ -43,29 +56,26 @@ def solve_reference(gram, P, y, C, *, kind="pd", tilt=None, max_iter=-1, verbose
         "maxiters": 200 if max_iter < 0 else max_iter,
         **dict.fromkeys(("abstol", "reltol", "feastol"), 1e-11),
     }
-    span = column_space(P)
-    if kind == "unknown":
-        definiteness(gram, span.Q)
-    E, H = conditional_gram(gram, span.Q)
+    dual = pose(P, y, C, max(gram.max(initial=0.0), -gram.min(initial=0.0)))
+    if definiteness == "unknown":
+        definiteness_of(gram, dual.Q)
+    E, H = conditional_gram(gram, dual.Q)
     try:
         alpha, at_zero, at_C, steps = _quadratic_program(cvxopt, H, E, y, C, options)
         values, more = _linear_program(cvxopt, H, E, y, C, y * alpha, options)
     except (ArithmeticError, ValueError) as error:
         raise RuntimeError(
-            f"cvxopt could not solve this problem ({error}); use solver='smo', or scale the data."
+            f"cvxopt could not solve this problem ({error}); use solver='robust', or scale the "
+            "data."
         ) from error
-    lo, hi = np.minimum(0.0, y * C), np.maximum(0.0, y * C)
-    beta = make_feasible(span.Q, np.where(at_zero, 0.0, np.where(at_C, y * C, y * alpha)), lo, hi)
-    h = gram @ beta if tilt is None else gram @ beta + tilt @ beta
-    guess = span.Q.T @ (values - h)
-    nu = choose_multipliers(h, span.Q, y, C, at_zero, at_C, guess)
-    coef = span.T @ nu
-    size = max(gram.max(initial=0.0), -gram.min(initial=0.0))
-    certificate = certify(h, P, y, C, beta, coef, size)
-    if certificate.relative_gap > COARSE_GAP:
-        beta, coef, h = lift_margins(beta, coef, h, P, y, C, size)
-        certificate = certify(h, P, y, C, beta, coef, size)
-    return DualSolution(beta, coef, span.rank, max(1, steps + more), certificate, h)
+    beta = np.where(at_zero, 0.0, np.where(at_C, y * C, y * alpha))
+
+    def from_gram(beta):
+        return gram @ beta if linear_offset is None else gram @ beta + linear_offset @ beta
+
+    # f = `values` on the sample; ν accounts for all of it, that is, for the kernel's part in H too.
+    point = DualPoint(beta, dual.Q.T @ values, steps + more)
+    return finish(dual, point, product or from_gram, tolerance, in_span=from_gram)
 
 
 def conditional_gram(gram, Q):
@@ -97,7 +107,7 @@ def _quadratic_program(cvxopt, H, E, y, C, options):
     )
     alpha = np.clip(np.array(solution["x"]).ravel(), 0.0, C)
     z = np.array(solution["z"]).ravel()
-    # A slack and its multiplier fight for a coordinate; the units make the two comparable.
+    # Units that make a slack and its multiplier comparable.
     unit = np.maximum(H.diagonal().max(initial=0.0), 1.0 / C)
     at_zero = unit * alpha < z[:m]
     return alpha, at_zero, ~at_zero & (unit * (C - alpha) < z[m:]), solution["iterations"]
@@ -124,6 +134,6 @@ def _import_cvxopt():
     except ImportError as error:
         raise ImportError(
             "solver='cvxopt' needs the package cvxopt: pip install 'kernelbook[reference]', "
-            "or use solver='smo'."
+            "or use solver='auto'."
         ) from error
     return cvxopt

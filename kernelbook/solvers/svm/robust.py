@@ -1,88 +1,61 @@
-"""The support vector machine with free features, from Gram matrix to (β, λ) and proof.
+"""The robust solver: a relay of methods on one Gram matrix, until a certificate is good enough.
 
     minimize  ½|f|² + Σ C_i (1 − y_i f(x_i))₊,       f = Σ β_i Φ(x_i, ·) + Σ λ_p φ_p
 
 is solved in its dual, a quadratic program with one equation for each free feature,
 
-    minimize  ½βᵀΦβ − yᵀβ,      Pᵀβ = 0,   0 ≤ y_iβ_i ≤ C_i,
+    minimize  ½βᵀΦβ − yᵀβ,      Pᵀβ = 0,   0 ≤ y_iβ_i ≤ C_i .
 
-by a relay of methods, each good at what the one before it is bad at:
+Each method is good where the one before it is slow:
 
-0. `hard_margin_multipliers`: if the features alone separate the sample, β = 0 (T3).  Done.
-1. `smo`: many cheap steps to a violation of about 0.1.  The bias is an equation it can keep; any
-   other feature is an augmented Lagrangian, λ += ρPᵀβ between runs.
-2. `svm.active_set`: Newton's method on the face that SMO has pointed at, to rounding error.  If
-   SMO did not
-   get that far (a huge C), the same with more damping.
-3. `interior`: where that fails (features that leave λ undetermined, nearly a linear program) and m
-   is not large, interior points, and Newton again.
-4. `svm.dual_bases`: what is left may be due to features of many sizes, 1 and 10⁻⁹ and 10⁻⁷⁰.
-   Interior points once more, with their cardinal functions, which keep the small values.
+0. `solve_separable`: if the features alone separate the sample, β = 0 (T3).
+1. From a start, if there is one: Newton's method (`svm.active_set`).
+2. *SMO* (`svm.smo`): many cheap steps to a violation of about 0.1.  The bias is an equation it can
+   keep; any other feature is an augmented Lagrangian.  Then *Newton's method* on the active set SMO
+   has found, to rounding error.  If SMO did not get that far (a huge C), the same with more
+   damping.
+3. *Interior points* (`svm.interior`) if that fails (features that leave λ undetermined, nearly a
+   linear program) and m is not large; then Newton again.
+4. *Cardinal functions* (`numeric.span_basis`): what remains may be due to features of many sizes,
+   1 and 10⁻⁹ and 10⁻⁷⁰.  Interior points once more, in a basis that preserves the small values.
 5. Otherwise SMO to a smaller violation, Newton, and so on.
 
-Every candidate is moved to an exactly feasible point, gets its λ by the rule of
-`svm.multipliers`, and is accepted or not by its certificate alone.
-"""
+Every candidate leaves through `svm.finish`, and its certificate alone decides.
 
-from dataclasses import dataclass
+Chapter: book/computing/smo
+"""
 
 import numpy as np
 
-from kernelbook.certificates import Certificate
-from kernelbook.numeric.column_space import column_space
-from kernelbook.numeric.jit import jit
+from kernelbook.numeric.span_basis import cardinal_basis
 from kernelbook.numeric.threads import serial_blas
-from kernelbook.solvers.svm.active_set import newton
-from kernelbook.solvers.svm.certificate import COARSE_GAP, certify, make_feasible
-from kernelbook.solvers.svm.convexity import definiteness
-from kernelbook.solvers.svm.dual_bases import cardinal_basis, orthonormal_basis
+from kernelbook.solvers.svm.active_set import INITIAL_DAMPING, active_set_newton
+from kernelbook.solvers.svm.feasibility import make_feasible
+from kernelbook.solvers.svm.finish import finish, solve_separable, starting_point
 from kernelbook.solvers.svm.interior import interior_point
-from kernelbook.solvers.svm.multipliers import choose_multipliers, hard_margin_multipliers
-from kernelbook.solvers.svm.problem import DualProblem, prepare
-from kernelbook.solvers.svm.smo import smo_box, smo_pairs
+from kernelbook.solvers.svm.problem import prepare
+from kernelbook.solvers.svm.smo import augmented_smo
+from kernelbook.solvers.svm.solution import DEFAULT_TOLERANCE, DualPoint, rounding_floor
 
-__all__ = [
-    "SMALL",
-    "DualSolution",
-    "at_bounds",
-    "lift_margins",
-    "rounding_floor",
-    "solve_robust",
-    "solve_separable",
-]
+__all__ = ["EXACT_UP_TO", "Budget", "Incumbent", "solve_robust"]
 
-SMALL = 1000
-"""Up to this m the solution is always driven to rounding error, whatever `tol`."""
+EXACT_UP_TO = 1000
+"""Up to this m the solution is always driven to rounding error, whatever the tolerance."""
 
-INTERIOR = 5000
+INTERIOR_UP_TO = 5000
 """Up to this m a step of m³/3 operations is worth trying."""
 
-TINY = 300
+INTERIOR_FIRST_UP_TO = 300
 """Up to this m interior points cost no more than another round of SMO."""
 
-FAR = 1e4
-"""Multipliers beyond this are brought back: rounding of f = Kβ + Qν grows with them."""
-
-PATIENCE = 2
+MAX_STALLED = 2
 """Candidates in a row, after interior points, that may fail to improve on the best one."""
 
-BALANCED = 1e-6
+EQUALITY_RTOL = 1e-6
 """What may be left of an equation Pᵀβ = 0 of a small problem, relative to its terms."""
 
-EXACT = 1e-9
-"""The violation, beyond what rounding explains, above which a small problem goes on."""
-
-
-@dataclass(frozen=True)
-class DualSolution:
-    """β, λ, the rank of P, the number of steps, the certificate, and h = Φβ on the sample."""
-
-    beta: np.ndarray
-    coef: np.ndarray
-    rank: int
-    n_iter: int
-    certificate: Certificate
-    h: np.ndarray
+MIN_VIOLATION = 1e-9
+"""SMO is never asked for less."""
 
 
 @serial_blas
@@ -92,12 +65,13 @@ def solve_robust(
     y,
     C,
     *,
-    tol=1e-3,
-    gap_tol=None,
+    tolerance=DEFAULT_TOLERANCE,
     max_iter=-1,
-    kind="pd",
-    tilt=None,
-    tried=False,
+    definiteness="pd",
+    linear_offset=None,
+    start=None,
+    product=None,
+    skip_smo=False,
     overwrite=False,
     verbose=0,
 ):
@@ -108,235 +82,201 @@ def solve_robust(
     gram : (m, m) array;  P : (m, ℓ) array;  y : (m,) array of ±1
     C : (m,) array, positive
         The upper end of each box.  Only ratios matter for the choice of λ, where C is the weight.
-    tol : float
-        Largest violation, in units of the margin; see `svm.certificate`.
-    gap_tol : float, optional
-        Largest relative duality gap, demanded in addition; `svm.certificate.COARSE_GAP` if None.
+    tolerance : Tolerance
     max_iter : int
-        Steps of all methods together; −1: as many as it takes, within reason.
-    kind : {"pd", "cpd", "unknown"}
+        Steps of all methods together; −1 for no limit but common sense.
+    definiteness : {"pd", "cpd", "unknown"}
         What is known of the kernel; see `svm.problem`.
-    tilt : (m,) array, optional
+    linear_offset : (m,) array, optional
         g, where the kernel is Φ = gram + g1ᵀ + 1gᵀ and the constant is in the span of the
         features: Φβ is then gram·β + (gᵀβ)1.  Points far from the origin have a linear kernel of
         this form, whose entries would be all rounding error; see `estimators._centering`.
-    tried : bool
-        Whether `svm.small`, which is the first two methods, has been tried in vain: then a tiny
-        problem goes on to interior points, and comes back to them only if these fail.
+    start : (m,) array, optional
+        A β to start from.
+    product : callable, optional
+        β ↦ Φβ as prediction computes it; the Gram matrix if None.
+    skip_smo : bool
+        SMO and Newton have already failed: a tiny problem goes on to interior points.
     overwrite : bool
         Allow `gram` to be destroyed; saves a copy when there are several features.
 
     Returns
     -------
-    SVMSolution
-        The best candidate; whether it is good enough is for the caller to say, by `certificate`.
+    DualSolution
+        The best candidate; the caller judges it by its certificate.
     """
-    size = max(gram.max(initial=0.0), -gram.min(initial=0.0))  # no m×m mask
-    if not np.isfinite(size):
-        raise ValueError("the kernel matrix has entries that are NaN or infinite.")
-    span = column_space(P)
-    if kind == "unknown":
-        kind = definiteness(gram, span.Q)
+    problem = prepare(
+        gram, P, y, C, definiteness=definiteness, linear_offset=linear_offset, overwrite=overwrite
+    )
+    separable = solve_separable(problem)
+    if separable is not None:
+        return separable
+    if product is None:
 
-    def as_solution(beta, coef, h, steps):
-        certificate = certify(h, P, y, C, beta, coef, size)
-        return DualSolution(beta, coef, span.rank, max(1, steps), certificate, h)
+        def product(beta):
+            return problem.kernel_values(beta * problem.unit)
 
-    apart = solve_separable(P, y, C, size, span)
-    if apart is not None:
-        return apart
+    budget = Budget(max(10_000_000, 100 * y.size) if max_iter < 0 else max_iter)
+    incumbent = Incumbent(problem, tolerance, verbose)
+    for point in _attempts(problem, budget, start, skip_smo):
+        incumbent.offer(finish(problem, point, product, tolerance, problem.in_span), point)
+        if incumbent.accepted or incumbent.stalled:
+            break
+    return incumbent.best
 
-    problem = prepare(gram, span.Q, y, C, kind=kind, overwrite=overwrite)
-    best, idle, last_resort = None, 0, False
-    for b, nu, basis, steps, method in _candidates(problem, P, span, max_iter, tried):
-        h, free = problem.kernel_part(b), np.zeros(y.size)
-        if problem.shift is not None:
-            free -= problem.Q @ (problem.shift.T @ b)
-        if tilt is not None:
-            level = tilt @ (b / problem.unit)
-            h, free = h + level, free - level
-        guess = nu + basis.functionals @ free
-        where = at_bounds(y * b, np.abs(problem.hi + problem.lo))
-        chosen = choose_multipliers(h, basis.functions, y, problem.weight, *where, guess)
-        solution = as_solution(b / problem.unit, basis.T @ chosen, h, steps)
-        if solution.certificate.kkt > tol:  # which λ is a question for the optimal ones only
-            own = as_solution(b / problem.unit, basis.T @ guess, h, steps)
-            solution = min(solution, own, key=lambda s: _rank(s, tol))
-        if solution.certificate.relative_gap > COARSE_GAP:
-            longer = lift_margins(solution.beta, solution.coef, h, P, y, C, size)
-            longer = as_solution(*longer, steps)
-            solution = min(solution, longer, key=lambda s: s.certificate.relative_gap)
-        proof = solution.certificate
-        if verbose:
+
+class Budget:
+    """The steps that all methods together may take."""
+
+    def __init__(self, limit):
+        self.limit, self.used = limit, 0
+
+    @property
+    def exhausted(self):
+        return self.used >= self.limit
+
+    def at_most(self, steps):
+        """As many of these steps as are left."""
+        return min(steps, self.limit - self.used)
+
+
+class Incumbent:
+    """The best solution so far, and whether the search should go on.
+
+    After interior points usually only rounding is left: then the search ends when `MAX_STALLED`
+    candidates in a row have not improved on the best one.
+    """
+
+    def __init__(self, problem, tolerance, verbose=0):
+        self.problem, self.tolerance, self.verbose = problem, tolerance, verbose
+        self.best, self.accepted = None, False
+        self._without_progress, self._past_interior = 0, False
+
+    @property
+    def stalled(self):
+        return self._past_interior and self._without_progress >= MAX_STALLED
+
+    def offer(self, solution, point):
+        """Take the solution into account that has become of a point."""
+        proof, small = solution.certificate, self.problem.y.size <= EXACT_UP_TO
+        if self.verbose:
             print(
-                f"{method:>9}: {steps} steps, violation {proof.kkt:.1e}, "
+                f"{point.method:>9}: {point.steps} steps, violation {proof.kkt:.1e}, "
                 f"gap {proof.relative_gap:.1e} relative, "
-                f"{np.count_nonzero(b)} of {b.size} samples support"
+                f"{np.count_nonzero(point.beta)} of {point.beta.size} samples support"
             )
-        better = best is None or proof.kkt < 0.9 * best.certificate.kkt
-        idle, last_resort = 0 if better else idle + 1, last_resort or method == "interior"
-        idle -= method == "anchors" and not better  # a second last resort
-        best = solution if best is None else min(best, solution, key=lambda s: _rank(s, tol))
-        # After the interior-point method there is little that SMO could add.
-        exact = y.size <= SMALL and method == "SMO+Newton"
-        goal = min(tol, rounding_floor(problem.scale, b)) if exact else tol
-        # A faint feature that its own few coefficients do not balance: the anchors may know better.
-        balanced = y.size > SMALL or proof.constraint <= BALANCED
-        if proof.kkt <= goal and proof.relative_gap <= (gap_tol or COARSE_GAP) and balanced:
-            break
-        # What interior points leave is rounding, as a rule: two more attempts, each of four times
-        # the length of the one before, and no more.
-        if last_resort and idle >= PATIENCE:
-            break
-    return best
+        improved = self.best is None or proof.kkt < 0.9 * self.best.certificate.kkt
+        self._past_interior |= point.method == "interior"
+        if improved:
+            self._without_progress = 0
+        elif point.method != "cardinal":  # two of these are one attempt
+            self._without_progress += 1
+        better = [s for s in (self.best, solution) if s is not None]
+        self.best = min(better, key=self.tolerance.rank)
+
+        goal = self.tolerance
+        if small and point.method == "SMO+Newton":
+            goal = goal.down_to(rounding_floor(self.problem.scale, point.beta))
+        # An equation that only a few small coefficients enter: cardinal functions may do better.
+        balanced = not small or proof.constraint <= EQUALITY_RTOL
+        self.accepted = goal.accepts(proof) and balanced
 
 
-def solve_separable(P, y, C, size, span=None):
-    """The solution β = 0 where the features alone separate the sample (T3), otherwise None.
-
-    The kernel is not asked, only how large it is: `size` is its largest entry.
-    """
-    span = column_space(P) if span is None else span
-    nu = hard_margin_multipliers(span.Q, y, C)
-    if nu is None:
-        return None
-    zero = np.zeros(y.size)
-    beta, coef, h = lift_margins(zero, span.T @ nu, zero, P, y, C, size)
-    proof = certify(h, P, y, C, beta, coef, size)
-    return DualSolution(beta, coef, span.rank, 1, proof, h) if proof.gap == 0 else None
+# ---------------------------------------------------------------------------------- attempts
 
 
-def _rank(solution, tol):
-    """Smaller is better: first the violation, and once that is within tol, the gap."""
-    proof = solution.certificate
-    return max(proof.kkt, tol), proof.relative_gap
-
-
-def lift_margins(beta, lam, h, P, y, C, size):
-    """β, λ and h times 1 + s, s the least that lifts every y_i f_i < 1 to 1, rounding included.
-
-    Where no α_i is at C_i, all f_i should be on the right side of the margin, and a hair below
-    it costs C_i: if λ is 10⁹ or C is 10²⁰, more than everything else.  s is as small as that hair.
-    """
-    f = h + P @ lam
-    rounding = 8 * np.finfo(float).eps * (size * np.abs(beta).sum() + np.abs(P) @ np.abs(lam))
-    hair = np.max(1.0 - y * f + rounding, initial=0.0)
-    if not hair < 0.5 or np.any(y * beta * (1 + 2 * hair) >= C):
-        return beta, lam, h
-    longer = 1.0 / (1.0 - hair)
-    return longer * beta, longer * lam, longer * h
-
-
-@jit(brief=True)
-def at_bounds(alpha, C):
-    """Which α_i are 0 and which are C_i, up to rounding."""
-    tiny = 0.0
-    for i in range(alpha.size):
-        tiny = max(tiny, 1e-11 * alpha[i])
-    at_zero, at_C = np.empty(alpha.size, np.bool_), np.empty(alpha.size, np.bool_)
-    for i in range(alpha.size):
-        at_zero[i] = alpha[i] <= min(tiny, 0.5 * C[i])
-        at_C[i] = not at_zero[i] and C[i] - alpha[i] <= 1e-11 * C[i]
-    return at_zero, at_C
-
-
-def rounding_floor(scale, b):
-    """A violation that rounding errors in f explain."""
-    return EXACT + 64 * np.finfo(float).eps * scale * np.abs(b).sum()
-
-
-def _candidates(problem: DualProblem, P, span, max_iter, tried=False):
-    """Better and better (b, ν, basis of ν, steps, method), until there is nothing left to try."""
+def _attempts(problem, budget, start, skip_smo):
+    """Yield better and better points, until there is nothing left to try."""
     m = problem.y.size
-    args = (problem.K, problem.Q, problem.y, problem.lo, problem.hi)
-    basis = orthonormal_basis(span, problem.Q)
-    budget = max(10_000_000, 100 * m) if max_iter < 0 else max_iter
-    modest = max(SMALL + 500, int(0.44 * m))  # a factor of a fifth of the Gram matrix
-    b, nu, steps = np.zeros(m), np.zeros(problem.Q.shape[1]), 0
-    eps, cap, interior = 0.1, 20 * m, m <= INTERIOR
-    if tried and m <= TINY:
-        interior = False
-        yield from _last_resorts(problem, P, span, basis, steps, budget)
+    with_interior = m <= INTERIOR_UP_TO
+    if start is not None:
+        yield _from_start(problem, budget, start)
+    if skip_smo and m <= INTERIOR_FIRST_UP_TO:
+        with_interior = False
+        yield from _restarts(problem, budget)
 
-    while eps > 1e-9 and steps < budget:
-        levels = (1.0, 0.3, eps) if steps == 0 and problem.rho > 0 else (eps,)
-        b, nu, used, reached = _approach(problem, b, nu, levels, min(cap, budget - steps))
-        steps += used
-        if steps < budget:
-            # A start that is not good needs all the damping there is; then, what comes after
-            # Newton would cost more memory still.
-            prox, limit = (1e-2, modest) if reached else (1.0, m if interior else modest)
-            left = min(80, budget - steps)
-            b, nu, used = newton(*args, b, nu, prox=prox, limit=limit, max_steps=left)
-            steps += used
-        b = make_feasible(problem.Q, b, problem.lo, problem.hi)
-        yield b, nu, basis, steps, "SMO+Newton"
-        if interior and steps < budget and (not reached or eps <= (0.1 if m <= TINY else 1e-3)):
-            interior = False
-            yield from _last_resorts(problem, P, span, basis, steps, budget)
+    b, nu = np.zeros(m), np.zeros(problem.rank)
+    eps, max_smo = 0.1, 20 * m
+    coarser = (1.0, 0.3) if problem.rho > 0 else ()  # while the multipliers are far off
+    while eps > MIN_VIOLATION and not budget.exhausted:
+        b, nu, reached = _coarse_smo(problem, budget, b, nu, (*coarser, eps), max_smo)
+        coarser = ()
+        b, nu = _newton_polish(problem, budget, b, nu, reached, with_interior)
+        yield DualPoint(b, nu, budget.used, "SMO+Newton")
+        enough_smo = eps <= (0.1 if m <= INTERIOR_FIRST_UP_TO else 1e-3)
+        if with_interior and not budget.exhausted and (enough_smo or not reached):
+            with_interior = False
+            yield from _restarts(problem, budget)
         if reached:
             eps /= 10
         else:
-            cap *= 4
+            max_smo *= 4
 
 
-def _last_resorts(problem, P, span, basis, steps, budget):
-    yield from _interior(problem, basis, steps, budget)
-    if problem.y.size <= SMALL:
-        yield from _anchored(problem, P, span, steps, budget)
+def _from_start(problem, budget, start):
+    """Newton's method from a proposed β."""
+    b, nu, _ = starting_point(problem, start, lambda b: problem.K @ b)
+    b, nu = _newton(problem, budget, b, nu, INITIAL_DAMPING, max_face=_modest_face(problem))
+    return DualPoint(b, nu, budget.used, "SMO+Newton")
 
 
-def _interior(problem, basis, steps, budget):
-    args = (problem.K, problem.Q, problem.y, problem.lo, problem.hi)
-    b, nu, used = interior_point(*args, max_steps=min(80, budget - steps))
-    steps += used
-    nu = _fetch_back(problem, b, nu)
-    if steps < budget:
-        b, nu, used = newton(*args, b, nu, prox=1e-6, max_steps=min(60, budget - steps))
-        steps += used
-    yield make_feasible(problem.Q, b, problem.lo, problem.hi), nu, basis, steps, "interior"
+def _coarse_smo(problem, budget, b, nu, levels, max_steps):
+    """SMO from the last feasible point, to each of these violations in turn."""
+    max_steps = budget.at_most(max_steps)
+    b, nu, steps, reached = augmented_smo(problem, b, nu, levels, max_steps)
+    budget.used += steps
+    return b, nu, reached
 
 
-def _anchored(problem, P, span, steps, budget):
-    """Interior points with cardinal functions."""
-    if span.rank == 0 or steps >= budget:
-        return
-    basis = cardinal_basis(P, span)
-    box = (problem.lo, problem.hi)
-    args = (problem.K, basis.functions, problem.y, *box)
-    b, nu, used = interior_point(*args, stubborn=True, max_steps=min(300, budget - steps))
-    steps += used
-    yield make_feasible(basis.functions, b, *box), nu, basis, steps, "anchors"
-    # Repair may have moved a coordinate off its bound by a hair that a huge λ makes visible.
-    yield b, nu, basis, steps, "anchors"
+def _newton_polish(problem, budget, b, nu, reached, with_interior):
+    """Newton's method on the active set that SMO has found; a feasible point."""
+    if not budget.exhausted:
+        modest = _modest_face(problem)
+        if reached:
+            b, nu = _newton(problem, budget, b, nu, INITIAL_DAMPING, max_face=modest)
+        else:
+            # A poor start needs full damping; and interior points, which follow, need more memory.
+            limit = problem.y.size if with_interior else modest
+            b, nu = _newton(problem, budget, b, nu, 1.0, max_face=limit)
+    return make_feasible(problem.Q, b, problem.lower, problem.upper), nu
 
 
-def _fetch_back(problem, b, nu):
-    """ν on its way to the chosen one: where nothing holds ν, interior points lose it to infinity.
-
-    Not all the way: ν in the middle of the optimal ones tells the free coordinates best.
-    """
-    where = at_bounds(problem.y * b, np.abs(problem.hi + problem.lo))
-    near = choose_multipliers(problem.K @ b, problem.Q, problem.y, problem.weight, *where, nu)
-    far = np.linalg.norm(nu - near)
-    return nu if far <= FAR else near + FAR / far * (nu - near)
+def _restarts(problem, budget):
+    """Interior points: in the orthonormal basis, then in cardinal functions."""
+    yield _interior_restart(problem, budget)
+    if problem.y.size <= EXACT_UP_TO and problem.rank and not budget.exhausted:
+        yield from _cardinal_restart(problem, budget)
 
 
-def _approach(problem, b, nu, levels, budget):
-    """SMO to each violation in `levels`, with a multiplier update after each."""
-    K, Q, y, lo, hi = problem.K, problem.Q, problem.y, problem.lo, problem.hi
-    diag = K.diagonal().copy()
-    b, nu, steps, reached = b.copy(), nu.copy(), 0, True
-    smo = smo_pairs if problem.has_constant else smo_box
-    for eps in levels:
-        v = y - K @ b - Q @ nu
-        used, left = smo(K, diag, lo, hi, b, v, eps, budget - steps)
-        steps += used
-        if problem.has_constant:
-            bias = 0.5 * (np.max(v[b < hi]) + np.min(v[b > lo]))
-            nu[0] += bias * np.sqrt(y.size)
-        nu[problem.has_constant :] += problem.rho * (problem.penalized.T @ b)
-        if left > eps:
-            reached = False
-            break
-    return b, nu, steps, reached
+def _interior_restart(problem, budget):
+    box = problem.y, problem.lower, problem.upper
+    b, nu, steps = interior_point(problem.K, problem.Q, *box, max_steps=budget.at_most(80))
+    budget.used += steps
+    if not budget.exhausted:
+        b, nu = _newton(problem, budget, b, nu, 1e-6, max_steps=60)
+    return DualPoint(b, nu, budget.used, "interior")
+
+
+def _cardinal_restart(problem, budget):
+    basis, box = cardinal_basis(problem.P, problem.span), (problem.lower, problem.upper)
+    b, nu, steps = interior_point(
+        problem.K, basis.functions, problem.y, *box, keep_going=True, max_steps=budget.at_most(300)
+    )
+    budget.used += steps
+    yield DualPoint(b, nu, budget.used, "cardinal", basis)
+    # A tiny move off a bound, for feasibility, becomes visible if λ is huge.
+    yield DualPoint(b, nu, budget.used, "cardinal", basis, exact=True)
+
+
+def _modest_face(problem):
+    """The size of a face whose factor needs a fifth of the memory of the Gram matrix."""
+    return max(EXACT_UP_TO + 500, int(0.44 * problem.y.size))
+
+
+def _newton(problem, budget, b, nu, damping, *, max_face=None, max_steps=80):
+    args = problem.K, problem.Q, problem.y, problem.lower, problem.upper, b, nu
+    b, nu, steps = active_set_newton(
+        *args, damping=damping, max_face=max_face, max_steps=budget.at_most(max_steps)
+    )
+    budget.used += steps
+    return b, nu

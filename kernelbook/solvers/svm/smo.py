@@ -2,25 +2,30 @@
 
 The problem is a convex quadratic over a box,
 
-    minimize  ½βᵀKβ − uᵀβ,      lo ≤ β ≤ hi,
+    minimize  ½βᵀKβ − uᵀβ,      lower ≤ β ≤ upper,
 
 with or without the single equation 1ᵀβ = const.  Everything is driven by the negative gradient
-v = u − Kβ.  A coordinate may go *up* if β_i < hi_i and *down* if β_i > lo_i; β is optimal iff no
-coordinate that may go up has v_i > b and none that may go down has v_i < b, where b is the
+v = u − Kβ.  A coordinate may go *up* if β_i < upper_i and *down* if β_i > lower_i; β is optimal iff
+no coordinate that may go up has v_i > b and none that may go down has v_i < b, where b is the
 multiplier of the equation, or 0 without one.  The violation is
 
     with the equation:      max_{up} v − min_{down} v        (LIBSVM's m(α) − M(α)),
     without:                max(0, max_{up} v) + max(0, −min_{down} v).
 
 *With* the equation the smallest feasible move shifts mass between two coordinates, β_i += t,
-β_j −= t.  i is the worst offender among those that may go up; j is the partner whose exact step
+β_j −= t.  i has the largest v among those that may go up; j is the partner whose exact step
 gains most, (v_i − v_j)² / 2η with η = K_ii + K_jj − 2K_ij (second-order selection).
 *Without* it one coordinate could move alone, but a pair of neighbours in a smooth kernel would
 then push each other back and forth; moving two at once, by the exact minimum over their
 rectangle, saves most of the steps.
 
-Both functions work in place on β and v and return (steps, violation).  A step costs two rows of
-K and a few passes over vectors of length m; K is read row by row and is never copied.
+`smo_pairs` and `smo_box` work in place on β and v and return (steps, violation).  A step costs two
+rows of K and a few passes over vectors of length m; K is read row by row and is never copied.
+
+**Other features** Q enter as an augmented Lagrangian (`augmented_smo`): ρQQᵀ is part of K, and
+after each run the multipliers are updated, ν += ρQᵀβ.
+
+Chapter: book/computing/smo
 
 References
 ----------
@@ -33,31 +38,33 @@ import numpy as np
 
 from kernelbook.numeric.jit import jit
 
-__all__ = ["move_pair", "smo_box", "smo_pairs"]
+__all__ = ["augmented_smo", "move_pair", "smo_box", "smo_pairs"]
 
-FLAT = 1e-12
-"""Curvature below this fraction of K's diagonal counts as this fraction: duplicates, linear K."""
+MIN_CURVATURE = 1e-12
+"""Least curvature of a step, relative to K's diagonal: for duplicates and linear kernels."""
 
 
 @jit
 def _least_curvature(diag):
-    largest = np.max(diag)
-    return FLAT * largest if largest > 0.0 else FLAT
+    largest = 0.0
+    for i in range(diag.size):
+        largest = max(largest, diag[i])
+    return MIN_CURVATURE * largest if largest > 0.0 else MIN_CURVATURE
 
 
 @jit
-def move_pair(lo, hi, beta, i, j, t):
-    """β_i += t, β_j −= t, or as much of it as the box allows; returns how much it was.
+def move_pair(lower, upper, beta, i, j, t):
+    """β_i += t, β_j −= t, cut where a bound stops it; returns the t of the move.
 
-    The coordinate that stops the move lands on its bound exactly, not to rounding.
+    The coordinate that stops the move lands exactly on its bound.
     """
-    room_i, room_j = hi[i] - beta[i], beta[j] - lo[j]
+    room_i, room_j = upper[i] - beta[i], beta[j] - lower[j]
     if t >= room_i and room_i <= room_j:
-        t, beta[i] = room_i, hi[i]
-        beta[j] = max(beta[j] - t, lo[j])
+        t, beta[i] = room_i, upper[i]
+        beta[j] = max(beta[j] - t, lower[j])
     elif t >= room_j:
-        t, beta[j] = room_j, lo[j]
-        beta[i] = min(beta[i] + t, hi[i])
+        t, beta[j] = room_j, lower[j]
+        beta[i] = min(beta[i] + t, upper[i])
     else:
         beta[i] += t
         beta[j] -= t
@@ -65,30 +72,33 @@ def move_pair(lo, hi, beta, i, j, t):
 
 
 @jit
-def smo_pairs(K, diag, lo, hi, beta, v, eps, max_steps):
+def smo_pairs(K, diag, lower, upper, beta, v, eps, max_steps):
     """Move pairs β_i += t, β_j −= t, so that 1ᵀβ stays, until the violation is ≤ eps."""
     m, flat = beta.size, _least_curvature(diag)
     steps = 0
     while True:
+        # i: the largest violation among the coordinates that may go up.
         i, top, bottom = -1, -np.inf, np.inf
         for k in range(m):
-            if v[k] > top and beta[k] < hi[k]:
+            if v[k] > top and beta[k] < upper[k]:
                 top, i = v[k], k
-            if v[k] < bottom and beta[k] > lo[k]:
+            if v[k] < bottom and beta[k] > lower[k]:
                 bottom = v[k]
         if not top - bottom > eps or steps >= max_steps:
             return steps, max(top - bottom, 0.0)
 
+        # j: the partner with which an exact step gains most.
         row = K[i]
         j, best, eta_j = -1, -1.0, 1.0
         for k in range(m):
-            if v[k] < top and beta[k] > lo[k]:
+            if v[k] < top and beta[k] > lower[k]:
                 eta = max(diag[i] + diag[k] - 2.0 * row[k], flat)
                 gain = (top - v[k]) * (top - v[k]) / eta
                 if gain > best:
                     best, j, eta_j = gain, k, eta
 
-        t = move_pair(lo, hi, beta, i, j, (top - v[j]) / eta_j)
+        # The step, and the gradient after it.
+        t = move_pair(lower, upper, beta, i, j, (top - v[j]) / eta_j)
         other = K[j]
         for k in range(m):
             v[k] -= t * (row[k] - other[k])
@@ -99,7 +109,7 @@ def smo_pairs(K, diag, lo, hi, beta, v, eps, max_steps):
 def _best_in_rectangle(a, b, c, vi, vj, lo_i, hi_i, lo_j, hi_j):
     """Maximize vi x + vj y − ½(a x² + 2b xy + c y²) over lo_i ≤ x ≤ hi_i, lo_j ≤ y ≤ hi_j."""
     det = a * c - b * b
-    if det > FLAT * a * c:
+    if det > MIN_CURVATURE * a * c:
         x, y = (c * vi - b * vj) / det, (a * vj - b * vi) / det
         if lo_i <= x <= hi_i and lo_j <= y <= hi_j:
             return x, y
@@ -119,14 +129,15 @@ def _best_in_rectangle(a, b, c, vi, vj, lo_i, hi_i, lo_j, hi_j):
 
 
 @jit
-def smo_box(K, diag, lo, hi, beta, v, eps, max_steps):
+def smo_box(K, diag, lower, upper, beta, v, eps, max_steps):
     """Move two coordinates freely inside their box until the violation is ≤ eps."""
     m, flat = beta.size, _least_curvature(diag)
     steps = 0
     while True:
+        # i: the coordinate that gains most alone.
         i, best, up, down = -1, 0.0, 0.0, 0.0
         for k in range(m):
-            if (v[k] > 0.0 and beta[k] < hi[k]) or (v[k] < 0.0 and beta[k] > lo[k]):
+            if (v[k] > 0.0 and beta[k] < upper[k]) or (v[k] < 0.0 and beta[k] > lower[k]):
                 gain = v[k] * v[k] / max(diag[k], flat)
                 if gain > best:
                     best, i = gain, k
@@ -134,32 +145,64 @@ def smo_box(K, diag, lo, hi, beta, v, eps, max_steps):
         if not up + down > eps or steps >= max_steps:
             return steps, up + down
 
+        # j: the partner that adds most to it, if any does.
         row, a = K[i], max(diag[i], flat)
         j = -1
         for k in range(m):
             b, c = row[k], max(diag[k], flat)
             move = a * v[k] - b * v[i]
             det = a * c - b * b
-            if det > FLAT * a * c and (
-                (move > 0.0 and beta[k] < hi[k]) or (move < 0.0 and beta[k] > lo[k])
+            if det > MIN_CURVATURE * a * c and (
+                (move > 0.0 and beta[k] < upper[k]) or (move < 0.0 and beta[k] > lower[k])
             ):
                 # ½(v_i²/a + move²/(a·det)) is what the pair (i, k) can gain; i alone, ½v_i²/a.
                 gain = v[i] * v[i] / a + move * move / (a * det)
                 if gain > best and k != i:
                     best, j = gain, k
+        # The step, alone or in the rectangle of both, and the gradient after it.
         if j < 0:
-            x = min(max(v[i] / a, lo[i] - beta[i]), hi[i] - beta[i])
-            beta[i] = min(max(beta[i] + x, lo[i]), hi[i])
+            x = min(max(v[i] / a, lower[i] - beta[i]), upper[i] - beta[i])
+            beta[i] = min(max(beta[i] + x, lower[i]), upper[i])
             for k in range(m):
                 v[k] -= x * row[k]
         else:
             x, y = _best_in_rectangle(
                 a, row[j], max(diag[j], flat), v[i], v[j],
-                lo[i] - beta[i], hi[i] - beta[i], lo[j] - beta[j], hi[j] - beta[j],
+                lower[i] - beta[i], upper[i] - beta[i], lower[j] - beta[j], upper[j] - beta[j],
             )  # fmt: skip
-            beta[i] = min(max(beta[i] + x, lo[i]), hi[i])
-            beta[j] = min(max(beta[j] + y, lo[j]), hi[j])
+            beta[i] = min(max(beta[i] + x, lower[i]), upper[i])
+            beta[j] = min(max(beta[j] + y, lower[j]), upper[j])
             other = K[j]
             for k in range(m):
                 v[k] -= x * row[k] + y * other[k]
         steps += 1
+
+
+def augmented_smo(problem, b, nu, levels, max_steps):
+    """SMO to each violation in `levels`, with a multiplier update after each.
+
+    Parameters
+    ----------
+    problem : DualProblem
+    b, nu : the start
+
+    Returns
+    -------
+    (b, ν, steps, whether the last level was reached)
+    """
+    K, Q, y = problem.K, problem.Q, problem.y
+    lower, upper, has_constant = problem.lower, problem.upper, problem.has_constant
+    diag = K.diagonal().copy()
+    b, nu, steps = b.copy(), nu.copy(), 0
+    smo = smo_pairs if has_constant else smo_box
+    for eps in levels:
+        v = y - K @ b - Q @ nu
+        used, left = smo(K, diag, lower, upper, b, v, eps, max_steps - steps)
+        steps += used
+        if has_constant:
+            bias = 0.5 * (np.max(v[b < upper]) + np.min(v[b > lower]))
+            nu[0] += bias * np.sqrt(y.size)
+        nu[has_constant:] += problem.rho * (problem.penalized.T @ b)
+        if left > eps:
+            return b, nu, steps, False
+    return b, nu, steps, True

@@ -1,10 +1,10 @@
-"""Where the search for a large SVM-GB stands: the point, its gradient, and what is known of K.
+"""The state of the search for a large SVM-GB: the point, its gradient, and the known rows of K.
 
     v = y − (K + ρQQᵀ)β − Qν
 
 is kept in double precision, K in single, with the penalty ρQQᵀ of all features but the constant
-(Qᵀβ = 0 at the solution: then it is nothing).  Of a Gaussian, rows of K are computed when they are
-first asked for; in many dimensions, where tiles are cheaper, until they are too many.
+(zero at the solution, where Qᵀβ = 0).  Of a Gaussian, rows of K are computed when they are
+first needed; in many dimensions, where tiles are cheaper, up to a budget.
 """
 
 from dataclasses import dataclass
@@ -14,31 +14,32 @@ import numpy as np
 from scipy import linalg
 
 from kernelbook.numeric.threads import parallel_for
-from kernelbook.solvers.svm.large.smo_lanes import (
+from kernelbook.solvers.svm.large.lanes import (
     Lanes,
+    compute_rows,
     gather,
-    know,
     known_matrix,
     lanes,
     padded,
     subtract_rows,
     unknown_matrix,
 )
+from kernelbook.solvers.svm.problem import penalty_weight
 
 __all__ = ["GramSource", "State", "state_at_zero"]
 
-LAZY = 20
-"""Up to this many dimensions a row alone is as cheap as in a tile, and computed when it is needed.
+ROWWISE_MAX_DIM = 20
+"""Up to this many dimensions d rows are computed one by one, which is as cheap as by tiles.
 
-In d more, rows are computed one by one until they are 10/d of all.
+In more dimensions, until they are 10/d of all.
 """
 
-NEAR = 32.0
-"""Rows alone are computed in single precision, for points ‖z‖ ≤ NEAR (see `smo_lanes`)."""
+MAX_NORM = 32.0
+"""Single rows are computed in single precision, for points ‖z‖ ≤ MAX_NORM (see `lanes`)."""
 
 
 class GramSource(Protocol):
-    """What is needed of a positive semidefinite K."""
+    """What a search needs of a positive semidefinite K."""
 
     diagonal: np.ndarray
 
@@ -57,18 +58,18 @@ class GramSource(Protocol):
 
 @dataclass
 class State:
-    """A point and what is known of it; v = y − (K + ρQQᵀ)β − Qν, in lanes, in double precision."""
+    """A point and its gradient, v = y − (K + ρQQᵀ)β − Qν, in lanes, in double precision."""
 
     gram: GramSource
     G: Lanes
     Q: np.ndarray
     rho: float
-    lo: np.ndarray
-    hi: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
     beta: np.ndarray
     nu: np.ndarray
     v: np.ndarray
-    points: np.ndarray | None = None  # z_i, where rows of K can be computed alone
+    points: np.ndarray | None = None  # z_i, where rows of K can be computed one by one
     steps: int = 0
 
     @property
@@ -90,11 +91,11 @@ class State:
     def part(self, rows):
         """The `Lanes` of (K + ρQQᵀ)[rows][:, rows].
 
-        In few dimensions its rows are computed again, as they are needed; to copy them all would
-        touch more memory.  Otherwise they are copied if they are there.
+        In few dimensions its rows are computed again, as they are needed: copying them all would
+        touch more memory.  Otherwise they are copied if they have been computed.
         """
         diag, A = self.G.diag.reshape(-1)[rows], np.sqrt(self.rho) * self.penalized[rows]
-        if self.points is not None and self.points.shape[1] <= LAZY:
+        if self.points is not None and self.points.shape[1] <= ROWWISE_MAX_DIM:
             return unknown_matrix(diag, rows.size, self.points[rows], A)
         if np.all(self.G.slot[rows] >= 0):
             return known_matrix(gather(self.G, rows), diag)
@@ -106,26 +107,25 @@ class State:
 
     def times(self, rows, s):
         """(K + ρQQᵀ)[:, rows] s, in lanes."""
-        know(self.G, rows)
+        compute_rows(self.G, rows)
         out = np.zeros_like(self.v)
         subtract_rows(self.G, rows, -s, out)
         return out
 
 
-def state_at_zero(gram, Q, y, C):
-    """β = 0 and ν = 0, and no row of K, or all where rows cannot be computed alone."""
-    (m, r), scale = Q.shape, float(gram.diagonal.max())
-    # As in `svm.problem`: strong enough beside the kernel, and for a small box to move f by one.
-    rho = max(scale, 1.0 / np.median(C)) * m / (r - 1) if r > 1 else 0.0
+def state_at_zero(gram, dual):
+    """β = 0 and ν = 0, and no row of K, or all where rows cannot be computed one by one."""
+    Q, m = dual.Q, dual.y.size
+    rho = penalty_weight(dual.size, dual.C, dual.rank - 1) if dual.rank > 1 else 0.0
     A = np.sqrt(rho) * Q[:, 1:]
     diag = gram.diagonal + np.einsum("ij,ij->i", A, A)
-    lo, hi = np.minimum(0.0, y * C), np.maximum(0.0, y * C)
-    point = (lo, hi, np.zeros(m), np.zeros(r), lanes(y, 0.0, np.float64))
+    zero = np.zeros(m), np.zeros(dual.rank)
+    point = (dual.lower, dual.upper, *zero, lanes(dual.y, 0.0, np.float64))
     factors = gram.exponents()
     if factors is not None:
         Z = np.sqrt(0.5) * factors[0]
-        if np.sqrt(np.max(-factors[1])) <= NEAR:
-            G = unknown_matrix(diag, _budget(*Z.shape), Z, A)
+        if np.sqrt(np.max(-factors[1])) <= MAX_NORM:
+            G = unknown_matrix(diag, _row_budget(*Z.shape), Z, A)
             return State(gram, G, Q, rho, *point, points=Z)
     G = known_matrix(np.empty((m, padded(m)), dtype=np.float32), diag)
     state = State(gram, G, Q, rho, *point)
@@ -133,13 +133,13 @@ def state_at_zero(gram, Q, y, C):
     return state
 
 
-def _budget(m, d):
+def _row_budget(m, d):
     """How many rows of m are computed one by one, in d dimensions."""
-    return m if d <= LAZY else 10 * m // d
+    return m if d <= ROWWISE_MAX_DIM else 10 * m // d
 
 
 def _add_penalty(K, A):
-    """K += AAᵀ, in single precision, a panel of rows at a time, with nothing in between."""
+    """K += AAᵀ, in single precision, a panel of rows at a time, without a temporary array."""
     m, panels = len(A), range(0, len(A), 256)
     whole = np.zeros((K.shape[1], A.shape[1]), dtype=np.float32, order="F")
     whole[:m] = A

@@ -21,7 +21,8 @@ import numpy as np
 
 from kernelbook.certificates import Certificate
 from kernelbook.numeric.column_space import column_space
-from kernelbook.solvers.svm.certificate import certify, make_feasible
+from kernelbook.solvers.svm.certificate import certify
+from kernelbook.solvers.svm.feasibility import make_feasible
 from kernelbook.solvers.svm.multipliers import choose_multipliers
 from kernelbook.solvers.svm.path.tracer import PathTracer
 

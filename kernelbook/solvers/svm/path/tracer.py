@@ -18,11 +18,11 @@ from typing import NamedTuple
 import numpy as np
 
 from kernelbook.numeric.column_space import column_space
-from kernelbook.solvers.svm.certificate import make_feasible
+from kernelbook.solvers.svm.convexity import INDEFINITE, is_definite
+from kernelbook.solvers.svm.feasibility import make_feasible
 from kernelbook.solvers.svm.multipliers import hard_margin_multipliers
 from kernelbook.solvers.svm.path import Affine, ParametricQP, PathError, Problem
 from kernelbook.solvers.svm.path.gram import DenseGram
-from kernelbook.solvers.svm.problem import INDEFINITE, is_definite
 
 __all__ = ["PathTracer", "Piece", "project"]
 

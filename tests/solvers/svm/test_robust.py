@@ -7,19 +7,18 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from kernelbook.numeric.column_space import column_space
+from kernelbook.numeric.span_basis import constant_first
 from kernelbook.solvers.svm import robust
-from kernelbook.solvers.svm.active_set import newton
-from kernelbook.solvers.svm.certificate import (
-    certify,
-    constraint_residual,
-    make_feasible,
-    violation,
-)
+from kernelbook.solvers.svm.active_set import active_set_newton
+from kernelbook.solvers.svm.certificate import certify, constraint_residual, violation
+from kernelbook.solvers.svm.convexity import is_definite
+from kernelbook.solvers.svm.feasibility import make_feasible
 from kernelbook.solvers.svm.interior import interior_point
-from kernelbook.solvers.svm.problem import constant_first, is_definite, prepare
+from kernelbook.solvers.svm.problem import prepare
 from kernelbook.solvers.svm.reference import conditional_gram, solve_reference
 from kernelbook.solvers.svm.robust import solve_robust
 from kernelbook.solvers.svm.smo import _best_in_rectangle, smo_box, smo_pairs
+from kernelbook.solvers.svm.solution import Tolerance
 from tests.naive import svm as naive
 from tests.samples.svm import gaussian, problem
 
@@ -155,8 +154,8 @@ def test_interior_points_and_newton_agree_from_very_different_starts():
     Q, (lo, hi) = column_space(P).Q, box(y, C)
     beta, nu, steps = interior_point(K, Q, y, lo, hi)
     assert steps < 30
-    one, nu_1, _ = newton(K, Q, y, lo, hi, beta, nu)
-    two, nu_2, _ = newton(K, Q, y, lo, hi, np.zeros(80), np.zeros(4), prox=1.0)
+    one, nu_1, _ = active_set_newton(K, Q, y, lo, hi, beta, nu)
+    two, nu_2, _ = active_set_newton(K, Q, y, lo, hi, np.zeros(80), np.zeros(4), damping=1.0)
     np.testing.assert_allclose(one, two, atol=1e-10)
     np.testing.assert_allclose(nu_1, nu_2, atol=1e-10)
     assert violation(one, y - K @ one - Q @ nu_1, lo, hi) < 1e-12
@@ -164,7 +163,7 @@ def test_interior_points_and_newton_agree_from_very_different_starts():
 
 def test_large_problem_takes_the_same_road_to_the_same_place():
     K, P, y, C = problem(1500, 5, 3, C=1.0)
-    s = solve_robust(K, P, y, C, gap_tol=1e-10)
+    s = solve_robust(K, P, y, C, tolerance=Tolerance(gap=1e-10))
     assert s.certificate.relative_gap <= 1e-10
     assert s.certificate.constraint < 1e-13
 
@@ -173,11 +172,11 @@ def test_large_problem_takes_the_same_road_to_the_same_place():
 @pytest.mark.parametrize("constant", [True, False])
 def test_smo_and_multipliers_get_there_alone(l, constant, monkeypatch):
     """The road of problems too large for a factor: no Newton, no interior points."""
-    monkeypatch.setattr(robust, "SMALL", 0)
-    monkeypatch.setattr(robust, "INTERIOR", 0)
-    monkeypatch.setattr(robust, "newton", lambda *args, **options: (args[5], args[6], 0))
+    monkeypatch.setattr(robust, "EXACT_UP_TO", 0)
+    monkeypatch.setattr(robust, "INTERIOR_UP_TO", 0)
+    monkeypatch.setattr(robust, "active_set_newton", lambda *args, **options: (args[5], args[6], 0))
     K, P, y, C = problem(150, l, 6, C=1.0, constant=constant)
-    s = solve_robust(K, P, y, C, tol=1e-5)
+    s = solve_robust(K, P, y, C, tolerance=Tolerance(1e-5))
     assert s.certificate.kkt <= 1e-5
     assert s.certificate.constraint < 1e-13
     assert -s.certificate.dual == pytest.approx(oracle(K, P, y, C), rel=1e-5)
@@ -185,10 +184,10 @@ def test_smo_and_multipliers_get_there_alone(l, constant, monkeypatch):
 
 @pytest.mark.parametrize("C", [1e-4, 1.0, 1e6])
 def test_interior_points_get_there_without_smo(C, monkeypatch):
-    def candidates(problem, P, span, max_iter, tried):
-        return robust._interior(problem, robust.orthonormal_basis(span, problem.Q), 0, 10_000)
+    def attempts(problem, budget, start, skip_smo):
+        yield robust._interior_restart(problem, budget)
 
-    monkeypatch.setattr(robust, "_candidates", candidates)
+    monkeypatch.setattr(robust, "_attempts", attempts)
     K, P, y, C = problem(100, 4, 7, C=C)
     s = solve_robust(K, P, y, C)
     assert s.certificate.kkt <= 1e-8
@@ -225,16 +224,16 @@ def test_gram_is_not_touched_unless_allowed():
 )
 def test_memory_is_no_more_than_needed(kind, l, overwrite, matrices, monkeypatch):
     """In Gram matrices, beside the given one; Newton and interior points have their own limits."""
-    monkeypatch.setattr(robust, "SMALL", 0)
-    monkeypatch.setattr(robust, "INTERIOR", 0)
-    monkeypatch.setattr(robust, "newton", lambda *args, **options: (args[5], args[6], 0))
-    solve_robust(*problem(20, l, 4), kind=kind)  # what compiling takes is not ours
+    monkeypatch.setattr(robust, "EXACT_UP_TO", 0)
+    monkeypatch.setattr(robust, "INTERIOR_UP_TO", 0)
+    monkeypatch.setattr(robust, "active_set_newton", lambda *args, **options: (args[5], args[6], 0))
+    solve_robust(*problem(20, l, 4), definiteness=kind)  # what compiling takes is not ours
     K, P, y, C = problem(900, l, 4, C=0.1)
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
         tracemalloc.reset_peak()
-        solve_robust(K, P, y, C, tol=0.5, kind=kind, overwrite=overwrite)
+        solve_robust(K, P, y, C, tolerance=Tolerance(0.5), definiteness=kind, overwrite=overwrite)
         peak = tracemalloc.get_traced_memory()[1] - before
     finally:
         tracemalloc.stop()
@@ -267,14 +266,14 @@ def test_the_constant_is_found_in_the_span_or_not():
 def test_prepare_keeps_objective_and_values_on_the_feasible_set(kind, size):
     K, P, y, C = problem(40, 3, 1)
     K, C = K * size, C / size
-    p = prepare(K, column_space(P).Q, y, C, kind=kind, overwrite=False)
+    p = prepare(K, P, y, C, definiteness=kind)
     rng = np.random.default_rng(0)
     b = rng.normal(size=40) / size * p.unit
     b -= p.Q @ (p.Q.T @ b)
     beta = b / p.unit
     assert 0.5 * b @ p.K @ b / p.unit == pytest.approx(0.5 * beta @ K @ beta, rel=1e-9)
-    np.testing.assert_allclose(p.kernel_part(b), K @ beta, atol=1e-11)
-    np.testing.assert_allclose(p.hi / p.unit, np.maximum(0, y * C), rtol=1e-12)
+    np.testing.assert_allclose(p.kernel_values(b), K @ beta, atol=1e-11)
+    np.testing.assert_allclose(p.upper / p.unit, np.maximum(0, y * C), rtol=1e-12)
 
 
 def test_thin_plates_are_indefinite_until_projected():
@@ -282,17 +281,18 @@ def test_thin_plates_are_indefinite_until_projected():
     r = cdist(X, X)
     K = r**2 * np.log(np.where(r > 0, r, 1.0))
     assert not is_definite(K)
-    Q = column_space(np.column_stack([np.ones(50), X])).Q
+    P = np.column_stack([np.ones(50), X])
+    Q = column_space(P).Q
     E, H = conditional_gram(K, Q)
     assert is_definite(H)
     np.testing.assert_allclose(E @ Q @ np.linalg.pinv(E @ Q), np.eye(3), atol=1e-10)
     y = np.where(X[:, 0] * X[:, 1] > 0, 1.0, -1.0)
-    p = prepare(K, Q, y, np.ones(50), kind="unknown", overwrite=False)
+    p = prepare(K, P, y, np.ones(50), definiteness="unknown")
     assert np.linalg.eigvalsh(p.K).min() > -1e-10
     with pytest.raises(ValueError, match="not convex"):
-        prepare(K, Q[:, :1], y, np.ones(50), kind="unknown", overwrite=False)
+        prepare(K, P[:, :1], y, np.ones(50), definiteness="unknown")
     with pytest.raises(ValueError, match="not convex"):
-        solve_reference(-gaussian(X), np.ones((50, 1)), y, np.ones(50), kind="unknown")
+        solve_reference(-gaussian(X), np.ones((50, 1)), y, np.ones(50), definiteness="unknown")
 
 
 # ------------------------------------------------------------------- repair and certificate

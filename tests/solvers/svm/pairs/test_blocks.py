@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kernelbook.solvers.svm.pair_matrix import assembled, diagonal, fetch, pair_matrix, times
+from kernelbook.solvers.svm.pairs.blocks import assembled, diagonal, fetch, pair_matrix, times
 from tests.samples.svm import cut, problem
 
 CUTS = [0, 1, 11, 29, 30, None]

@@ -9,11 +9,10 @@ import pytest
 from scipy import sparse
 
 from kernelbook import Gaussian, Linear
-from kernelbook.estimators._class_blocks import ClassBlocks
 from kernelbook.estimators._multiclass import members
 from kernelbook.kernels import Matern, Polynomial
 from kernelbook.numeric.threads import parallel_for
-from kernelbook.solvers.svm.pair_matrix import assembled
+from kernelbook.solvers.svm.pairs.blocks import ClassBlocks, assembled
 
 SIZES = [1, 40, 7, 300]
 PAIRS = list(combinations(range(4), 2))

@@ -13,7 +13,8 @@ from kernelbook.solvers.svm.multipliers import (
     choose_multipliers,
     hard_margin_multipliers,
 )
-from kernelbook.solvers.svm.robust import at_bounds, solve_robust
+from kernelbook.solvers.svm.robust import solve_robust
+from kernelbook.solvers.svm.solution import at_bounds
 from tests.samples.svm import gaussian
 
 cvxopt = pytest.importorskip("cvxopt")

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from kernelbook.numeric.column_space import column_space
-from kernelbook.solvers.svm.certificate import is_feasible, make_feasible, residual, terms
-from kernelbook.solvers.svm.multipliers import choose_multipliers
-from kernelbook.solvers.svm.robust import at_bounds, solve_robust
+from kernelbook.solvers.svm.certificate import _residual, certificate_sums, violation
+from kernelbook.solvers.svm.feasibility import is_feasible, make_feasible
+from kernelbook.solvers.svm.multipliers import choose_multipliers, mean_bias
+from kernelbook.solvers.svm.robust import solve_robust
+from kernelbook.solvers.svm.solution import at_bounds
 from tests.naive import svm as naive
 from tests.samples.svm import box, problem
 
@@ -19,14 +21,14 @@ def test_terms_of_the_certificate(seed):
     beta = y * C * np.clip(rng.normal(size=30), 0, 1)
     h, f = rng.normal(size=(2, 30))
     expected = naive.certificate_terms(h, f, y, C, beta)
-    np.testing.assert_allclose(terms(h, f, y, C, beta), expected, rtol=1e-12)
-    assert np.isnan(terms(h, np.full(30, np.nan), y, C, beta)[0])
+    np.testing.assert_allclose(certificate_sums(h, f, y, C, beta), expected, rtol=1e-12)
+    assert np.isnan(certificate_sums(h, np.full(30, np.nan), y, C, beta)[0])
     P = rng.normal(size=(30, 2))
     P[:, 1] = 0.0
     P[0, 1] = 1.0
     beta[0] = 1e-12
     total = [np.abs(P[:, 0] * beta).sum(), 1e-8 * np.abs(beta).sum()]
-    assert residual(P, beta) == pytest.approx(np.max(np.abs(P.T @ beta) / total), rel=1e-12)
+    assert _residual(P, beta) == pytest.approx(np.max(np.abs(P.T @ beta) / total), rel=1e-12)
 
 
 @pytest.mark.interpreted
@@ -48,6 +50,23 @@ def test_bounds_that_are_reached_and_the_bias_that_follows(seed):
     (nu,) = choose_multipliers(h, Q, y, C, at_zero, at_C, np.zeros(1))
     free = ~(at_zero | at_C)
     assert nu * 40**-0.5 == pytest.approx(np.mean((y - h)[free]), rel=1e-15)
+
+
+@pytest.mark.interpreted
+def test_violation_and_mean_bias_are_what_they_say():
+    rng = np.random.default_rng(0)
+    beta, v = np.clip(rng.normal(0.5, 1.0, 30), 0.0, 1.0), rng.normal(size=30)
+    lo, hi = np.zeros(30), np.ones(30)
+    expected = max(0.0, v[beta < hi].max()) + max(0.0, -v[beta > lo].min())
+    assert violation(beta, v, lo, hi) == expected
+    assert np.isnan(violation(beta, np.full(30, np.nan), lo, hi))
+    y, h, q = np.sign(v), rng.normal(size=30), np.ones(30)
+    at_zero, at_C = beta == 0, beta == 1
+    bias, found = mean_bias(h, q, y, at_zero, at_C)
+    assert found
+    assert bias == pytest.approx(np.mean((y - h)[~at_zero & ~at_C]), rel=1e-12)
+    assert not mean_bias(h, v, y, at_zero, at_C)[1]  # not a constant
+    assert not mean_bias(h, q, y, q > 0, at_C)[1]  # no free sample
 
 
 @pytest.mark.interpreted

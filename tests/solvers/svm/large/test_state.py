@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from kernelbook import Gaussian, Matern
-from kernelbook.estimators._kernel_gram import KernelGram
 from kernelbook.kernels import profiles
-from kernelbook.numeric.column_space import column_space
-from kernelbook.solvers.svm.large.smo_lanes import know
+from kernelbook.solvers.svm.kernel_source import KernelSource
+from kernelbook.solvers.svm.large.lanes import compute_rows
 from kernelbook.solvers.svm.large.state import state_at_zero
-from kernelbook.solvers.svm.problem import constant_first
+from kernelbook.solvers.svm.problem import pose
 
 
 @pytest.mark.interpreted
@@ -40,14 +39,14 @@ def test_a_shrunk_problem_has_its_part_of_the_matrix(d, known):
     """Rows are computed again in few dimensions; in more they are copied, if all are there."""
     rng = np.random.default_rng(0)
     X, rows = rng.normal(size=(200, d)), np.array([3, 7, 40, 150, 199])
-    Q, _ = constant_first(column_space(np.column_stack([np.ones(200), X[:, 0]])).Q)
-    y, kernel = np.where(X[:, 1] > 0, 1.0, -1.0), Gaussian(d**0.5)
-    state = state_at_zero(KernelGram(kernel, X), Q, y, np.full(200, 2.0))
+    P, y = np.column_stack([np.ones(200), X[:, 0]]), np.where(X[:, 1] > 0, 1.0, -1.0)
+    kernel, dual = Gaussian(d**0.5), pose(P, y, np.full(200, 2.0), 1.0)
+    state, Q = state_at_zero(KernelSource(kernel, X), dual), dual.Q
     if known:
         state.fill()
     G = state.part(rows)
     assert (G.count[0] == 0) == (d == 3)
-    know(G, np.arange(5))
+    compute_rows(G, np.arange(5))
     expected = kernel(X[rows]) + state.rho * np.outer(Q[rows, 1], Q[rows, 1])
     np.testing.assert_allclose(G.rows[G.slot][:, :5], expected, atol=1e-5)
     np.testing.assert_allclose(G.diag[0, :5], expected.diagonal(), atol=1e-5)

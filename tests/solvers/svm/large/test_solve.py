@@ -10,13 +10,14 @@ import pytest
 from sklearn.svm import SVC
 
 from kernelbook import Gaussian, Linear, Polynomial, Polynomials, SVMGBClassifier
-from kernelbook.estimators import _svm_fitting
-from kernelbook.estimators._kernel_gram import KernelGram
 from kernelbook.numeric.column_space import column_space
-from kernelbook.solvers.svm.large import search, state
+from kernelbook.solvers.svm import solve as front_door
+from kernelbook.solvers.svm.kernel_source import KernelSource
+from kernelbook.solvers.svm.large import search, solve, state
 from kernelbook.solvers.svm.large.solve import solve_large
-from kernelbook.solvers.svm.multipliers import _spread, hard_margin_multipliers
+from kernelbook.solvers.svm.multipliers import evenly_spaced, hard_margin_multipliers
 from kernelbook.solvers.svm.robust import solve_robust
+from kernelbook.solvers.svm.solution import Tolerance
 from tests.samples.svm import kernel_problem
 
 
@@ -24,22 +25,24 @@ from tests.samples.svm import kernel_problem
 @pytest.mark.parametrize("C", [0.1, 3.0, 100.0])
 def test_the_answer_is_that_of_the_solver_in_double_precision(l, C):
     kernel, X, P, y, C = kernel_problem(700, l, 3, C=C)
-    s = solve_large(KernelGram(kernel, X), P, y, C, tol=1e-3)
+    s = solve_large(KernelSource(kernel, X), P, y, C, tolerance=Tolerance(1e-3))
     exact = solve_robust(kernel(X), P, y, C)
     assert s.certificate.kkt <= 1e-3
     assert s.certificate.constraint < 1e-13
     assert s.certificate.dual <= exact.certificate.primal * (1 + 1e-12)
     assert s.certificate.primal >= exact.certificate.dual * (1 - 1e-12)
     assert s.certificate.primal == pytest.approx(exact.certificate.primal, rel=2e-3)
-    np.testing.assert_allclose(s.h, kernel(X) @ s.beta, atol=1e-9)
-    np.testing.assert_allclose(s.h + P @ s.coef, exact.h + P @ exact.coef, atol=0.02)
+    np.testing.assert_allclose(s.kernel_values, kernel(X) @ s.beta, atol=1e-9)
+    np.testing.assert_allclose(
+        s.kernel_values + P @ s.coef, exact.kernel_values + P @ exact.coef, atol=0.02
+    )
 
 
 @pytest.mark.parametrize("l", [1, 4])
 @pytest.mark.parametrize("C", [0.1, 100.0])
 def test_single_precision_is_no_limit_to_the_gap(l, C):
     kernel, X, P, y, C = kernel_problem(600, l, 4, C=C)
-    s = solve_large(KernelGram(kernel, X), P, y, C, gap_tol=1e-11)
+    s = solve_large(KernelSource(kernel, X), P, y, C, tolerance=Tolerance(gap=1e-11))
     exact = solve_robust(kernel(X), P, y, C)
     assert s.certificate.relative_gap <= 1e-11
     np.testing.assert_allclose(s.beta, exact.beta, atol=1e-5 * C[0])
@@ -52,14 +55,14 @@ def test_single_precision_is_no_limit_to_the_gap(l, C):
 def test_every_road_leads_there(road, rows, l, monkeypatch):
     monkeypatch.setattr(search, "_worth_a_factor", lambda *args: road == "Newton")
     kernel, X, P, y, C = kernel_problem(500, l, 5, C=10.0)
-    source = KernelGram(kernel, X)
+    source = KernelSource(kernel, X)
     fills = []
     monkeypatch.setattr(source, "single", spied(source.single, fills))
     if rows == "at once":
         source.exponents = lambda: None
     else:
-        monkeypatch.setattr(state, "_budget", lambda m, d: m if rows == "on demand" else 50)
-    s = solve_large(source, P, y, C, tol=1e-4)
+        monkeypatch.setattr(state, "_row_budget", lambda m, d: m if rows == "on demand" else 50)
+    s = solve_large(source, P, y, C, tolerance=Tolerance(1e-4))
     assert s.certificate.kkt <= 1e-4
     assert (500 in fills) == (rows != "on demand")
     exact = solve_robust(kernel(X), P, y, C).certificate
@@ -77,11 +80,11 @@ def spied(single, sizes):
 
 
 def test_points_far_from_each_other_have_all_rows_in_double_precision_first():
-    """‖z‖ beyond NEAR: rows alone would be too coarse, and tiles compute them."""
+    """‖z‖ beyond MAX_NORM: single rows would be too coarse, and tiles compute them."""
     kernel, X, P, y, C = kernel_problem(400, 1, 6, width=0.05)
-    source, fills = KernelGram(kernel, X), []
+    source, fills = KernelSource(kernel, X), []
     source.single = spied(source.single, fills)
-    assert np.sqrt(-kernel.exponents(X)[1].min()) > state.NEAR
+    assert np.sqrt(-kernel.exponents(X)[1].min()) > state.MAX_NORM
     s = solve_large(source, P, y, C)
     assert fills[0] == 400
     assert s.certificate.kkt <= 1e-3
@@ -89,11 +92,11 @@ def test_points_far_from_each_other_have_all_rows_in_double_precision_first():
 
 def test_where_it_does_not_apply_it_says_so():
     kernel, X, P, y, C = kernel_problem(200, 3, 0)
-    source = KernelGram(kernel, X)
+    source = KernelSource(kernel, X)
     assert solve_large(source, P[:, 1:], y, C) is None  # no constant in the span
     assert solve_large(source, P, y, 1e12 * C) is None
     separable = np.where(P @ [0.1, 1.0, -1.0] > 0, 1.0, -1.0)
-    assert solve_large(source, P, separable, C) is None  # β = 0
+    assert not solve_large(source, P, separable, C).beta.any()
 
 
 def xor(m, d=6, seed=0):
@@ -110,7 +113,7 @@ def test_large_samples_agree_with_svc(C, monkeypatch):
     assert model.certificate_.kkt <= 1e-3
     np.testing.assert_allclose(model.decision_function(X), svc.decision_function(X), atol=0.01)
     # and with the relay in double precision, which is there when the fast solver gives up
-    monkeypatch.setattr(_svm_fitting, "solve_large", lambda *args, **options: None)
+    monkeypatch.setattr(front_door, "solve_large", lambda *args, **options: None)
     slow = SVMGBClassifier(Gaussian(2.5), C=C).fit(X, y)
     np.testing.assert_allclose(model.decision_function(X), slow.decision_function(X), atol=0.01)
 
@@ -152,13 +155,13 @@ def test_many_large_classes_agree_with_the_relay(scheme, monkeypatch):
         calls.append(args[2].size)
         return solve_large(*args, **options)
 
-    monkeypatch.setattr(_svm_fitting, "solve_large", spy)
+    monkeypatch.setattr(front_door, "solve_large", spy)
     fast = SVMGBClassifier(Gaussian(1.5), C=3.0, multiclass=scheme).fit(X, y)
     pairs = [(y == a) | (y == b) for a, b in ((0, 1), (0, 2), (1, 2))]
     large = [n for n in map(np.count_nonzero, pairs) if n > 1000]
     assert calls == (large if scheme == "ovo" else [1500] * 3)
     assert fast.certificate_.kkt <= 1e-3
-    monkeypatch.setattr(_svm_fitting, "solve_large", lambda *args, **options: None)
+    monkeypatch.setattr(front_door, "solve_large", lambda *args, **options: None)
     slow = SVMGBClassifier(Gaussian(1.5), C=3.0, multiclass=scheme).fit(X, y)
     for one, other in zip(fast.certificate_.parts, slow.certificate_.parts, strict=True):
         assert one.primal == pytest.approx(other.primal, rel=1e-4)
@@ -173,7 +176,7 @@ def test_the_proof_needs_no_strictly_definite_kernel(kernel, monkeypatch):
     X = rng.normal(size=(1100, 5))
     y = X[:, 0] + 0.5 * rng.normal(size=1100) > 0.2
     fast = SVMGBClassifier(kernel, gap_tol=1e-8).fit(X, y)
-    monkeypatch.setattr(_svm_fitting, "solve_large", lambda *args, **options: None)
+    monkeypatch.setattr(front_door, "solve_large", lambda *args, **options: None)
     slow = SVMGBClassifier(kernel, gap_tol=1e-8).fit(X, y)
     assert not kernel.strictly_pd
     assert fast.n_iter_ != slow.n_iter_
@@ -189,9 +192,7 @@ def test_features_that_separate_need_no_kernel_matrix(monkeypatch):
     X = rng.normal(size=(1100, 3))
     y = X @ [1.0, -1.0, 0.5] > 0.2
     monkeypatch.setattr(Gaussian, "__call__", lambda *args: pytest.fail("a Gram matrix"))
-    monkeypatch.setattr(
-        _svm_fitting, "solve_large", lambda *args, **options: pytest.fail("a search")
-    )
+    monkeypatch.setattr(solve, "search", lambda *args: pytest.fail("a search"))
     model = SVMGBClassifier(Gaussian(1.0), Polynomials(1)).fit(X, y)
     assert model.support_.size == 0
     assert model.certificate_.primal == 0.0
@@ -205,7 +206,7 @@ def test_separation_is_refused_by_a_part_or_proved_by_all():
     nu = hard_margin_multipliers(Q, y, w)
     assert np.min(y * (Q @ nu)) >= 1 - 1e-12
     one = np.argmax(np.abs(Q @ [1.0, 2.0, -1.0, 0.5]))
-    assert one not in _spread(3000, 4)
+    assert one not in evenly_spaced(3000, 4)
     y[one] *= -1  # a single sample that the part does not contain
     assert hard_margin_multipliers(Q, y, w) is None
     assert hard_margin_multipliers(Q, rng.choice([-1.0, 1.0], size=3000), w) is None
@@ -214,12 +215,12 @@ def test_separation_is_refused_by_a_part_or_proved_by_all():
 @pytest.mark.parametrize(("l", "C"), [(1, 100.0), (4, 1.0)])
 def test_memory_is_one_matrix_in_double_precision_and_a_fifth(l, C):
     kernel, X, P, y, C = kernel_problem(1500, l, 6, C=C)
-    solve_large(KernelGram(kernel, X[:200]), P[:200], y[:200], C[:200])  # compiling is not ours
+    solve_large(KernelSource(kernel, X[:200]), P[:200], y[:200], C[:200])  # compiling is not ours
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
         tracemalloc.reset_peak()
-        assert solve_large(KernelGram(kernel, X), P, y, C) is not None
+        assert solve_large(KernelSource(kernel, X), P, y, C) is not None
         peak = tracemalloc.get_traced_memory()[1] - before
     finally:
         tracemalloc.stop()

@@ -5,8 +5,8 @@ import pytest
 from cvxopt import matrix, solvers
 
 from kernelbook.numeric.column_space import column_space
-from kernelbook.solvers.primal.newton import zero_of_slope
-from kernelbook.solvers.svm.projection import project
+from kernelbook.numeric.piecewise_linear import zero_of_slope
+from kernelbook.solvers.svm.feasibility import project_to_feasible as project
 
 EXACT = {"show_progress": False, "abstol": 1e-13, "reltol": 1e-13, "feastol": 1e-13}
 

@@ -6,18 +6,21 @@ from scipy.spatial.distance import cdist
 
 from kernelbook import Gaussian
 from kernelbook.solvers.svm.large import search, state
-from kernelbook.solvers.svm.large.smo_lanes import (
-    ends,
+from kernelbook.solvers.svm.large import smo_lanes as passes
+from kernelbook.solvers.svm.large.lanes import (
+    LANES,
+    MASKED,
+    compute_rows,
     gather,
-    know,
     known_matrix,
     lanes,
     masks,
     padded,
-    smo_lanes,
     subtract_rows,
     unknown_matrix,
+    violation_bounds,
 )
+from kernelbook.solvers.svm.large.smo_lanes import smo_lanes
 from kernelbook.solvers.svm.robust import solve_robust
 from tests.naive import svm as naive
 from tests.samples.svm import box, kernel_problem
@@ -104,7 +107,7 @@ def test_rows_on_demand_are_those_of_the_kernel(m, d, l):
     X, A = rng.normal(size=(m, d)), rng.normal(size=(m, l))
     Z, G = lazy(X, A, 10)
     rows = np.array([3, m - 1, 3])
-    know(G, rows)
+    compute_rows(G, rows)
     np.testing.assert_array_equal(np.flatnonzero(G.slot >= 0), [3, m - 1])
     np.testing.assert_array_equal(G.slot[rows], [0, 1, 0])  # one after the other
     np.testing.assert_array_equal(G.count, [2, 8])
@@ -117,14 +120,14 @@ def test_rows_on_demand_are_those_of_the_kernel(m, d, l):
 
 
 def test_rows_on_demand_are_good_as_far_out_as_they_are_trusted():
-    """At ‖z‖ = NEAR, the farthest that the solver trusts them, an entry is off by a few 1e-6."""
+    """At ‖z‖ = MAX_NORM, the largest that the solver accepts, an entry is off by a few 1e-6."""
     rng = np.random.default_rng(0)
     centre = rng.normal(size=5)
-    Z = state.NEAR * centre / np.linalg.norm(centre) + 0.5 * rng.normal(size=(300, 5))
+    Z = state.MAX_NORM * centre / np.linalg.norm(centre) + 0.5 * rng.normal(size=(300, 5))
     G = unknown_matrix(np.ones(300), 300, Z, np.empty((300, 0)))
-    know(G, np.arange(300))
+    compute_rows(G, np.arange(300))
     exact = 2.0 ** -cdist(Z, Z, "sqeuclidean")
-    assert np.abs(G.rows[:, :300] - exact).max() < 1e-7 * state.NEAR
+    assert np.abs(G.rows[:, :300] - exact).max() < 1e-7 * state.MAX_NORM
 
 
 def test_smo_stops_when_the_budget_of_rows_is_spent_and_goes_on_afterwards():
@@ -158,7 +161,7 @@ def test_where_coordinates_may_go_and_who_is_undecided(n):
     np.testing.assert_array_equal(down.ravel()[:n] == 0, falls)
     assert np.all(up.ravel()[n:] < -1e29)
     assert np.all(down.ravel()[n:] > 1e29)
-    top, bottom = ends(v, beta, lo, hi)
+    top, bottom = violation_bounds(v, beta, lo, hi)
     assert top == np.max(v[grows], initial=-np.inf)
     assert bottom == np.min(v[falls], initial=np.inf)
     near = (grows & falls) | (grows & (v > bottom - 0.05)) | (falls & (v < top + 0.05))
@@ -187,7 +190,7 @@ def test_gather_and_subtract_rows_that_lie_in_another_order():
     rng = np.random.default_rng(0)
     _, G = lazy(rng.normal(size=(140, 3)), rng.normal(size=(140, 2)), 140)
     rows = np.array([130, 3, 77, 20, 9])
-    know(G, np.append(rows, 5))
+    compute_rows(G, np.append(rows, 5))
     K = np.array([G.rows[G.slot[i], :140] for i in rows])
     part = gather(G, rows[::-1])
     np.testing.assert_array_equal(part[:, :5], K[::-1, rows[::-1]])
@@ -196,3 +199,56 @@ def test_gather_and_subtract_rows_that_lie_in_another_order():
     expected = v.ravel()[:140] - d @ K.astype(float)
     subtract_rows(G, rows, d, v)
     np.testing.assert_allclose(v.ravel()[:140], expected, atol=1e-13)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("n", [100, 300])
+def test_the_passes_of_a_step_are_those_of_their_naive_twins(n):
+    """Extremes by rows of lanes, the best partner, the gradient after the step, the middle."""
+    rng = np.random.default_rng(n)
+    single = np.float32
+    lo, hi = np.zeros(n), np.ones(n)
+    beta = np.clip(rng.normal(0.5, 1.0, n), 0.0, 1.0)
+    up, down = masks(beta, lo, hi)
+    v, K_i, K_j = (lanes(rng.normal(size=n).astype(single), 0.0, single) for _ in range(3))
+    diag = lanes(rng.uniform(3.0, 4.0, n), 1.0, single)
+    flat = v.ravel()[:n].astype(float)
+    assert passes._largest(diag) == diag.max()
+
+    i, least = int(np.argmax(np.where(beta < hi, flat, -np.inf))), single(1e-7)
+    top, best = v.ravel()[i], np.empty(len(v), single)
+    expected = naive.gains(K_i.ravel()[:n], flat, beta > lo, diag.ravel()[:n], i, top, least)
+    passes._best_gains(K_i, v, down, diag, top, diag.ravel()[i], least, best)
+    by_rows = [expected[k : k + LANES].max() for k in range(0, n, LANES)]
+    np.testing.assert_allclose(best, by_rows, rtol=1e-5)
+    b = int(np.argmax(best))
+    row = K_i[b], v[b], down[b], diag[b], top, diag.ravel()[i], least
+    assert b * LANES + passes._first_best(*row) == np.argmax(expected)
+
+    middle = 0.5 * (flat[beta < hi].max() + flat[beta > lo].min())
+    assert passes._middle(v.astype(float), up, down) == 0.0  # near zero nothing is gained
+    assert passes._middle(v.astype(float) + 100.0, up, down) == pytest.approx(middle + 100.0)
+
+    high, low = np.empty((2, len(v)), single)
+    passes._update_and_select(K_i, K_j, single(0.5), v, up, down, high, low)
+    flat -= 0.5 * (K_i - K_j).ravel()[:n]
+    np.testing.assert_allclose(v.ravel()[:n], flat, atol=1e-6)
+    assert high.max() == pytest.approx(flat[beta < hi].max(), rel=1e-6)
+    assert low.min() == pytest.approx(flat[beta > lo].min(), rel=1e-6)
+    b = int(np.argmax(high))
+    assert b * LANES + passes._first(high[b], v[b], up[b]) == np.argmax(
+        np.where(beta < hi, flat, -np.inf)
+    )
+
+
+@pytest.mark.interpreted
+def test_a_row_is_available_within_the_budget():
+    _, X, _, _, _ = kernel_problem(60, 1, 2)
+    _, G = lazy(X, np.empty((60, 0)), 1)
+    work = np.empty(LANES, np.float32)
+    assert passes._available(G, 7, work)
+    assert passes._available(G, 7, work)
+    assert not passes._available(G, 8, work)
+    up, down = np.zeros((1, LANES), np.float32), np.zeros((1, LANES), np.float32)
+    passes._update_masks(up, down, 0, 3, 1.0, 0.0, 1.0)
+    assert (up[0, 3], down[0, 3]) == (np.float32(-MASKED), 0.0)

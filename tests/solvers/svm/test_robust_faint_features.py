@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from kernelbook import SVMGBClassifier
 from kernelbook.numeric.column_space import column_space
-from kernelbook.solvers.svm.dual_bases import cardinal_basis
+from kernelbook.numeric.span_basis import cardinal_basis
 from kernelbook.solvers.svm.robust import solve_robust
 
 
@@ -52,7 +52,7 @@ def test_shares_down_to_the_smallest_numbers_are_certified(seed, m, C):
 def test_shares_rounded_or_not_with_either_kind_of_kernel(kind):
     K, P, y, box = shares(0, 30, 10)
     for smallest in (0.0, 1e-12, 1e-4):
-        s = solve_robust(K, np.where(smallest > P, 0.0, P), y, box, kind=kind)
+        s = solve_robust(K, np.where(smallest > P, 0.0, P), y, box, definiteness=kind)
         assert s.certificate.kkt <= 1e-5
         assert s.certificate.relative_gap <= 1e-5
 

@@ -5,9 +5,11 @@ import pytest
 from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
-from kernelbook import Gaussian, Linear, Polynomials, SVMGBClassifier
-from kernelbook.estimators import _svm_fitting
+from kernelbook import Gaussian, Polynomials, SVMGBClassifier
+from kernelbook.estimators import svm
+from kernelbook.solvers.svm import solve as front_door
 from kernelbook.solvers.svm.certificate import violation
+from kernelbook.solvers.svm.finish import recertified
 from kernelbook.solvers.svm.robust import solve_robust
 from tests.samples.svm import box
 
@@ -28,8 +30,8 @@ def test_many_classes_share_one_matrix_and_agree_with_the_relay(digits, scheme, 
         relay.append(1)
         return solve_robust(*args, **options)
 
-    monkeypatch.setattr(_svm_fitting, "solve_small", lambda *args, **options: None)
-    monkeypatch.setattr(_svm_fitting, "solve_robust", slow)
+    monkeypatch.setattr(front_door, "solve_pair", lambda *args, **options: None)
+    monkeypatch.setattr(front_door, "solve_robust", slow)
     plain = SVMGBClassifier(Gaussian(40.0), C=5.0, multiclass=scheme).fit(X, y)
     assert len(relay) == len(plain.n_iter_)
     np.testing.assert_allclose(fast.coef_, plain.coef_, atol=1e-8)
@@ -63,12 +65,12 @@ def test_certificates_of_pairs_are_those_of_what_predict_computes(digits):
 
 
 def test_a_given_matrix_takes_the_same_road(digits, monkeypatch):
-    """Precomputed, with a bias; tested for convexity, pair by pair."""
+    """Precomputed, with a bias; tested for convexity as a whole, then pair by pair."""
     X, y = digits
     K, P = Gaussian(40.0)(X), np.full((len(X), 1), 2.0)
     K.flags.writeable = False
     fast = SVMGBClassifier("precomputed", C=5.0).fit(K, y, P=P)
-    monkeypatch.setattr(_svm_fitting, "solve_small", lambda *args, **options: None)
+    monkeypatch.setattr(front_door, "solve_pair", lambda *args, **options: None)
     slow = SVMGBClassifier("precomputed", C=5.0).fit(K, y, P=P)
     assert fast.certificate_.kkt < 1e-8
     np.testing.assert_allclose(fast.coef_, slow.coef_, atol=1e-8)
@@ -81,22 +83,28 @@ def test_a_given_matrix_takes_the_same_road(digits, monkeypatch):
         SVMGBClassifier("precomputed").fit(bad, y, P=P)
 
 
-def test_huge_prices_are_certified_by_predict_itself(digits):
-    """Σ|β| times rounding is no longer invisible: nothing is taken over from the Gram matrix."""
+def test_pairs_are_certified_by_predict_itself_where_rounding_could_be_seen(digits, monkeypatch):
+    """If Σ|β| times rounding is not far below the tolerance, products of blocks are not enough."""
     X, y = digits
     few = y < 3
     seen = []
-    model = SVMGBClassifier(Linear(), C=1e3)
-    certify = model._certify
-    model._certify = lambda *args: (seen.append(args[-1]), certify(*args))
-    model.fit(1e3 * X[few], y[few])
-    assert seen == [False]
+
+    def spy(*args):
+        seen.append(args[0])
+        return recertified(*args)
+
+    monkeypatch.setattr(front_door, "recertified", spy)
+    SVMGBClassifier(Gaussian(40.0), C=1.0, tol=1e-9).fit(X[few], y[few])
+    assert len(seen) == 3
+    seen.clear()
+    SVMGBClassifier(Gaussian(40.0), C=1.0).fit(X[few], y[few])
+    assert not seen
 
 
 def test_an_interrupt_keeps_its_name(monkeypatch):
     """Where Ctrl-C strikes while Numba unpacks arguments, Python calls it a SystemError."""
 
-    def strike(self):
+    def strike(*args, **options):
         try:
             raise SystemError("result with an exception set") from KeyboardInterrupt()
         except SystemError as error:
@@ -104,7 +112,7 @@ def test_an_interrupt_keeps_its_name(monkeypatch):
 
     X, y = np.arange(20.0)[:, None], np.arange(20) % 3
     model = SVMGBClassifier(Gaussian(1.0)).fit(X, y)
-    monkeypatch.setattr(_svm_fitting.Fitting, "run", strike)
+    monkeypatch.setattr(svm, "solve_all", strike)
     with pytest.raises(KeyboardInterrupt, match="has kept nothing"):
         model.fit(X, y)
     assert not hasattr(model, "dual_coef_")
