@@ -46,6 +46,31 @@ def info() -> None:
         click.echo(f"{name:<14}{value}")
 
 
+@main.command(short_help="Compile everything in advance.")
+def warm() -> None:
+    """Compile in advance what the learners need, so that no first fit has to wait.
+
+    Some minutes, once after an installation; a second run takes seconds.  Ctrl-C keeps what is
+    compiled so far.
+    """
+    from tqdm import tqdm
+
+    from kernelbook.numeric.jit import cache_root
+    from kernelbook.warm import run, steps
+
+    if cache_root() is None:
+        raise click.ClickException(
+            "the cache folder cannot be written, so nothing would be kept; set NUMBA_CACHE_DIR to "
+            "a folder that can."
+        )
+    everything = list(steps())
+    bar = tqdm(everything, desc="compiling", unit="fit")
+    for name, step in bar:
+        bar.set_postfix_str(name)
+        run(step)
+    click.echo(f"{len(everything)} fits made; compiled code is in {cache_root()}")
+
+
 @main.command(short_help="Run one of the papers' experiments.")
 @click.argument("name")
 @click.option("--quick", is_flag=True, help="A small honest version, under a minute.")

@@ -55,6 +55,7 @@ class KernelBasis(CenteredBasis):
 
     @property
     def accepts_sparse(self) -> bool:
+        """Whether the kernel takes SciPy sparse rows."""
         return getattr(self.kernel, "accepts_sparse", False)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

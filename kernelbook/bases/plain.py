@@ -78,6 +78,7 @@ class FunctionBasis(Basis):
 
     @property
     def orthonormal(self) -> bool:
+        """Whether G = I, so that nothing has to be orthonormalized."""
         return self._gram is None
 
     def evaluate(self, X: Any) -> Any:

@@ -37,6 +37,10 @@ DOUBTFUL = 1e8  # a condition number that costs half of the digits
 class ConditionalKernel:
     """The space H_K of a kernel, features and anchors: H, K, cardinal features, inner products.
 
+    `fit(X)` fits the features to a sample and chooses the functionals.  With an array of anchors
+    and features whose span does not depend on data (constant, polynomials, functions), `fit` may
+    be omitted.
+
     Parameters
     ----------
     kernel : Kernel, callable or None
@@ -45,10 +49,6 @@ class ConditionalKernel:
         φ_1 … φ_ℓ.
     anchors : {"sample", "least-squares", "virtual"} or (ℓ, d) array
         See `kernelbook.conditional`.
-
-    `fit(X)` fits the features to a sample and chooses the functionals.  With an array of anchors
-    and features whose span does not depend on data (constant, polynomials, functions), it may
-    be left out.
 
     Attributes
     ----------
@@ -178,12 +178,12 @@ class ConditionalKernel:
 
     @property
     def H(self) -> Kernel:
-        """The conditional kernel, A (9) = B (11): zero at the anchors."""
+        """The conditional kernel H, zero at the anchors; A (9) = B (11)."""
         return self._both_kernels()[0]
 
     @property
     def K(self) -> Kernel:
-        """The reproducing kernel, A (8) = B (10): H + Σ φ'_p φ'_p."""
+        """The reproducing kernel K = H + Σ φ'_p φ'_p; A (8) = B (10)."""
         return self._both_kernels()[1]
 
     def _both_kernels(self):

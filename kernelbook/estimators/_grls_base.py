@@ -224,6 +224,7 @@ class GRLS(BlockwiseCenters, FreeFeatureEstimator):
 
     @property
     def coef_cov_(self):
+        """The posterior covariance of `coef_`, in the Bayesian reading of the fit."""
         check_is_fitted(self, "dual_coef_")
         if not self._dense:
             raise AttributeError(

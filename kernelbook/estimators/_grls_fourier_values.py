@@ -80,6 +80,7 @@ class FourierValues:
 
     @property
     def coef_cov_(self):
+        """The posterior covariance of `coef_`, in the Bayesian reading of the fit."""
         if self._fourier is None:
             return super().coef_cov_
         check_is_fitted(self, "coef_")

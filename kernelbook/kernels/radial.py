@@ -323,6 +323,7 @@ class Polyharmonic(_Radial):
 
     @property
     def cpd_order(self) -> int:
+        """⌈b/2⌉ for the exponent b, and b/2 + 1 where b is even; see `Kernel`."""
         half = float(self.exponent) / 2
         return int(half) + 1 if self._even else ceil(half)
 

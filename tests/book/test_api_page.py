@@ -1,5 +1,6 @@
 """The API reference holds every public name, and each leads to its source."""
 
+import html
 import re
 
 import pytest
@@ -29,3 +30,10 @@ def test_no_markup_is_left_raw():
     text = re.sub(r"<pre>.*?</pre>|<[^>]+>", "", body, flags=re.DOTALL)
     for raw in ("``", "Parameters\n---", ":param", ":ivar", "\\*", "\\|"):
         assert raw not in text, raw
+
+
+@pytest.mark.parametrize("kind", [int, float, bool, str, tuple, dict, property, object, type])
+def test_no_text_of_another_object(kind):
+    """Autodoc shows the docstring of a value's type where a property or attribute has none."""
+    page = html.unescape(re.sub(r"<[^>]+>", "", PAGE.read_text(encoding="utf-8")))
+    assert kind.__doc__.split("\n")[0] not in page
