@@ -17,17 +17,9 @@ LAYERS = [
     {"kernels", "features", "bases", "conditional"},
     {"solvers"},
     {"estimators"},
-    {
-        "distributed",
-        "datasets",
-        "papers",
-        "checks",
-        "plotting",
-        "experiments",
-        "course",
-        "warm",
-        "cli",
-    },
+    {"distributed", "datasets", "papers", "checks", "plotting"},
+    {"experiments", "course", "warm"},
+    {"cli"},
 ]
 """A room may import what is in its own layer or in an earlier one."""
 

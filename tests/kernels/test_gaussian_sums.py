@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kernelbook.kernels import Gaussian
+from kernelbook.kernels import Gaussian, gaussian_sums
 from tests.naive import kernels as naive
 
 
@@ -44,3 +44,22 @@ def test_a_kernel_derived_from_a_gaussian_has_no_gaussian_sums():
     X, c = np.random.default_rng(0).normal(size=(50, 2)), np.ones(50)
     np.testing.assert_allclose(Twice().gram_matvec(X, c), 2 * Gaussian()(X) @ c, rtol=1e-13)
     np.testing.assert_allclose(Twice().matvec(X, X[:9], c[:9]), 2 * Gaussian()(X, X[:9]) @ c[:9])
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("d", [1, 4, 6])
+def test_each_kernel_is_its_formula(d):
+    """Rows of entries; a panel of sums; a strip whose entries serve from both sides."""
+    rng = np.random.default_rng(d)
+    X, c, factor = rng.normal(size=(131, d)), rng.normal(size=131), -0.7
+    K = np.exp2(factor * naive.matrix(naive.distance, X, X).astype(float) ** 2)
+    Xt, part = np.ascontiguousarray(X.T), np.empty(5)
+    gaussian_sums._entries(X[3], Xt, 120, factor, part)
+    np.testing.assert_allclose(part, K[3, 120:125], rtol=1e-13)
+    out = np.zeros(2)
+    gaussian_sums.row_sums(X[:2], Xt, factor, c, out)
+    np.testing.assert_allclose(out, K[:2] @ c, atol=1e-13)
+    out = np.zeros(131)
+    for start in (0, 128):
+        gaussian_sums.strip_sums(X, Xt, factor, c, start, out)
+    np.testing.assert_allclose(out, K @ c, atol=1e-12)

@@ -53,3 +53,11 @@ def test_power_is_the_power():
     for n in (1, 2, 3, 7, 100):
         assert profiles.power(1.01, n) == pytest.approx(1.01**n, rel=1e-13)
         assert profiles.power(-0.5, n) == (-0.5) ** n
+
+
+@pytest.mark.interpreted
+def test_exp2_of_a_single_keeps_the_digits_of_singles():
+    y = -np.linspace(0, 120, 301, dtype=np.float32)
+    ours = np.array([profiles.exp2_of_single(v) for v in y], dtype=np.float64)
+    exact = np.exp2(y.astype(np.float64))
+    assert np.max(np.abs(ours - exact) / exact) < 1e-6

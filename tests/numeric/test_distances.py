@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from kernelbook.kernels import Gaussian, Laplacian
+from kernelbook.numeric import distances as module
 from kernelbook.numeric.distances import distances
 from tests.naive import kernels as naive
 
@@ -121,3 +122,33 @@ def test_distances_at_every_scale(X):
     m, d = X.shape
     exact = naive.matrix(naive.distance, X, X)
     assert relative_error(filled(distances(X, X), m, m), exact) < 64 * (2 * d + 8) * U
+
+
+# ------------------------------------------------------------------- the kernels, one by one
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("d", [1, 4, 7])
+def test_each_kernel_is_its_formula(d):
+    rng = np.random.default_rng(d)
+    A, B = rng.normal(size=(3, d)), rng.normal(size=(130, d))
+    B[5] = A[1] + 1e-9  # the product loses all digits here
+    exact = naive.matrix(naive.distance, A, B)
+    out = np.empty((3, 130))
+    module.square_differences(A, np.ascontiguousarray(B.T), out)
+    assert relative_error(out, exact**2) < 40 * U
+    module.roots(A, B, out)
+    assert relative_error(out, exact) < 40 * U
+    out[...] = A @ B.T
+    module.product_to_squares(A, B, (A**2).sum(axis=1), (B**2).sum(axis=1), out)
+    assert relative_error(out, exact**2) < 64 * (2 * d + 8) * U
+    assert module.squared_distance(A[1], B[5]) == pytest.approx(float(exact[1, 5] ** 2), rel=1e-14)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("size", [1e-300, 1.0, 1e300])
+def test_a_scaled_distance_neither_overflows_nor_underflows(size):
+    x, z = size * np.array([1.0, -2.0, 0.5]), size * np.array([-1.0, 0.0, 0.25])
+    exact = naive.distance(x.astype(naive.LD), z.astype(naive.LD))
+    assert module.scaled_distance(x, z) == pytest.approx(float(exact), rel=1e-15)
+    assert module.scaled_distance(x, x) == 0.0

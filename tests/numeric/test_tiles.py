@@ -121,3 +121,12 @@ def test_no_second_matrix_in_memory(d):
     assert peak < 1.3 * G.nbytes
     peak, _ = peak_of(lambda: k.matvec(X, X[::-1].copy(), X[:, 0]))
     assert peak < 0.4 * G.nbytes
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 20])
+def test_a_mirrored_block_is_its_upper_half_twice(n):
+    block = np.random.default_rng(n).normal(size=(n, n))
+    upper = np.triu(block)
+    tiles.mirror(block)
+    assert np.array_equal(block, upper + np.triu(upper, 1).T)
