@@ -7,6 +7,7 @@ problems of the sizes that lead to different solvers.
 
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 from scipy import sparse
@@ -50,34 +51,33 @@ def steps() -> Iterator[tuple[str, Callable[[], object]]]:
         *(Gaussian(1.0), Laplacian(1.0), Matern(1.0, 1.5), Matern(1.0, 2.5)),
         *(ThinPlate(), Polyharmonic(3), Multiquadric(1.0), Linear(), Polynomial(3)),
     ):
-        yield f"kernel {kernel!r}", lambda k=kernel: [k(X) for X in (plane, wide, pixels)]
+        for X in (plane, wide, pixels):
+            yield f"{kernel!r}, {X.shape[1]} columns", partial(kernel, X)
     kernel, line = Gaussian(0.5), Polynomials(1)
-    yield "sums of Gaussians", lambda: kernel.gram_matvec(plane, curve)
-    yield "sums at other points", lambda: kernel.matvec(plane, many, sides.astype(float))
-    yield "Gram matrix in single precision", lambda: [kernel.single(X) for X in (plane, wide)]
+    yield "sums of Gaussians", partial(kernel.gram_matvec, plane, curve)
+    yield "sums at other points", partial(kernel.matvec, plane, many, sides.astype(float))
+    for X in (plane, wide):
+        yield "Gram matrix in single precision", partial(kernel.single, X)
 
     for solver in ("cholesky", "nullspace", "nystrom", "cg", "fourier"):
         learner = GRLSRegressor(kernel, line, reg=1e-3, solver=solver)
-        yield f"GRLSRegressor, {solver}", lambda f=learner: f.fit(plane, curve).predict(many)
-    yield "GRLSClassifierCV", lambda: GRLSClassifierCV(kernel, line).fit(plane, thirds)
+        yield f"GRLSRegressor, {solver}", partial(learner.fit, plane, curve)
+        yield f"GRLSRegressor, {solver}, predictions", partial(learner.predict, many)
+    yield "GRLSClassifierCV", partial(GRLSClassifierCV(kernel, line).fit, plane, thirds)
 
     for features in ("constant", line, None):
         for X, y, size in ((plane, side, "small"), (many, sides, "large"), (wide, side, "wide")):
             learner = SVMGBClassifier(Gaussian(), features, C=10.0)
-            yield f"SVMGBClassifier, {features}, {size}", lambda f=learner, X=X, y=y: f.fit(X, y)
+            yield f"SVMGBClassifier, {features}, {size}", partial(learner.fit, X, y)
     for features in ("constant", line):
         learner = SVMGBClassifier(kernel, features, C=10.0, warm_start=True)
-        yield (
-            f"SVMGBClassifier, {features}, several classes, twice",
-            lambda f=learner: f.fit(plane, thirds).set_params(C=20.0).fit(plane, thirds),
-        )
+        for start in ("cold", "warm"):
+            name = f"SVMGBClassifier, {features}, several classes, {start}"
+            yield name, partial(learner.fit, plane, thirds)
     P = np.c_[np.ones(60), plane[:60]]
     gram, y = kernel(plane[:60]), side[:60].astype(float)
     for features in (P, P[:, :1]):
-        yield (
-            f"svm_path, {features.shape[1]} features",
-            lambda P=features: svm_path(gram, P, y, C_max=10.0),
-        )
+        yield f"svm_path, {features.shape[1]} features", partial(svm_path, gram, features, y, 10.0)
 
     ways = (("hinge", "dcd"), ("squared_hinge", "dcd"), ("squared_hinge", "newton"))
     for loss, solver in (*ways, ("hinge", "pegasos")):
@@ -87,13 +87,11 @@ def steps() -> Iterator[tuple[str, Callable[[], object]]]:
             (KernelBasis(kernel, "subset", 50), plane),
         ):
             learner = PrimalSVMClassifier(basis, loss=loss, solver=solver)
-            yield (
-                f"PrimalSVMClassifier, {loss}, {solver}, {type(data).__name__}",
-                lambda f=learner, X=data: f.fit(X, side),
-            )
+            name = f"PrimalSVMClassifier, {loss}, {solver}, {type(data).__name__}"
+            yield name, partial(learner.fit, data, side)
     for basis in (None, GaussianBasis(widths=0.5)):
         learner = IncrementalSVMClassifier(basis, max_basis=15)
-        yield f"IncrementalSVMClassifier, {basis}", lambda f=learner: f.fit(plane, side)
+        yield f"IncrementalSVMClassifier, {basis}", partial(learner.fit, plane, side)
 
 
 def run(step: Callable[[], object]) -> None:

@@ -6,6 +6,7 @@ import sys
 import tomllib
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from tests.paths import ROOT
@@ -109,3 +110,43 @@ def test_the_package_is_found_beside_a_folder_of_its_name(tmp_path):
         timeout=60,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_the_version_is_written_once():
+    import kernelbook
+
+    files = [ROOT / name for name in ("pyproject.toml", "CITATION.cff", "kernelbook/__init__.py")]
+    found = [p.name for p in files if re.search(r'version\w* ?[=:] ?"?\d', p.read_text(), re.I)]
+    assert [name for name in found if name != "CITATION.cff"] == ["__init__.py"]
+    assert "\nversion:" not in (ROOT / "CITATION.cff").read_text()
+    assert kernelbook.__version__ in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_a_commit_runs_what_make_lint_runs():
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    assert [hook["entry"] for repo in hooks for hook in repo["hooks"]] == ["make lint"]
+
+
+def test_hosted_ci_runs_the_oldest_and_the_newest_python():
+    job = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text())["jobs"]["test"]
+    versions = [c.split()[-1] for c in PROJECT["classifiers"] if "Python :: 3." in c]
+    assert PROJECT["requires-python"] == f">={versions[0]}"
+    assert job["strategy"]["matrix"]["python"] == [versions[0], versions[-1]]
+    assert job["steps"][-1] == {"run": ".ci/run"}
+
+
+def test_the_citation_is_complete():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert {"cff-version", "message", "title", "authors", "license"} <= set(citation)
+
+
+def test_warm_compiles_with_a_bar(monkeypatch):
+    from kernelbook import warm
+    from kernelbook.cli import main
+
+    made = []
+    monkeypatch.setattr(warm, "steps", lambda: iter([("a", lambda: made.append(1))] * 3))
+    done = CliRunner().invoke(main, ["warm"])
+    assert done.exit_code == 0, done.output
+    assert made == [1, 1, 1]
+    assert "3 fits made" in done.output
