@@ -8,7 +8,14 @@ __all__ = ["zero_of_slope"]
 
 
 @jit
-def zero_of_slope(slope, curvature, t, dt, s, u):
+def zero_of_slope(
+    slope: float,
+    curvature: float,
+    t: np.ndarray,
+    dt: np.ndarray,
+    s: np.ndarray,
+    u: np.ndarray,
+) -> float:
     """The zero of φ'(h) = slope + curvature·h + Σ clip(t + h·dt, 0, u)·dt/s, h ≥ 0, exactly.
 
     Each summand rises linearly while 0 < t + h·dt < u and is constant elsewhere.  So φ' is

@@ -26,6 +26,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
+from kernelbook.numeric.column_space import ColumnSpace
+
 __all__ = ["SpanBasis", "cardinal_basis", "constant_first", "orthonormal_basis"]
 
 
@@ -45,7 +47,7 @@ class SpanBasis:
     T: np.ndarray
 
 
-def constant_first(Q):
+def constant_first(Q: np.ndarray) -> tuple[np.ndarray, bool]:
     """Q rotated so that its first column is 1/√m, and True; Q, False if 1 is not in its range."""
     m, r = Q.shape
     one = np.full(m, 1 / np.sqrt(m)) if m else np.zeros(0)
@@ -57,14 +59,14 @@ def constant_first(Q):
     return rotated, True
 
 
-def orthonormal_basis(span):
+def orthonormal_basis(span: ColumnSpace) -> tuple[SpanBasis, bool]:
     """The orthonormal basis of a `ColumnSpace`, the constant first, and whether it is in it."""
     Q, has_constant = constant_first(span.Q)
     Q = np.ascontiguousarray(Q)
     return SpanBasis(Q, Q.T, span.T @ (span.Q.T @ Q)), has_constant
 
 
-def cardinal_basis(P, span):
+def cardinal_basis(P: np.ndarray, span: ColumnSpace) -> SpanBasis:
     """The cardinal functions of r = rank P anchors among the samples."""
     m, r = span.Q.shape
     size = np.abs(P).max(axis=0, initial=0.0)
