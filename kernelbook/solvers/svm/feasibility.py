@@ -154,9 +154,7 @@ def project_to_feasible(Q, beta, lower, upper, max_steps=300):
                 if inner:
                     for q in range(p + 1):
                         G[q, p] += Q[i, p] * Q[i, q]
-        residual = 0.0
-        for p in range(r):
-            residual = max(residual, abs(g[p]))
+        residual = np.abs(g).max() if r else 0.0
         if residual <= ROUNDING * np.sqrt(square):
             break
 
@@ -176,11 +174,10 @@ def project_to_feasible(Q, beta, lower, upper, max_steps=300):
             for p in range(r):
                 fall[i] -= Q[i, p] * s[p]
             slope += fall[i] * lower[i]
-        t, longest = zero_of_slope(slope, 0.0, above, fall, ones, width), 0.0
-        for p in range(r):
-            longest = max(longest, abs(t * s[p]))
+        t = zero_of_slope(slope, 0.0, above, fall, ones, width)
         # Near the end the slope is below its rounding error; one full step may still help.
-        if (t == 0.0 and full_step_tried) or not longest < MAX_DUAL_STEP:
+        # An infinite box may give NaN: then there is no step either.
+        if (t == 0.0 and full_step_tried) or not np.abs(t * s).max() < MAX_DUAL_STEP:
             break
         full_step_tried = t == 0.0
         mu += (1.0 if full_step_tried else t) * s

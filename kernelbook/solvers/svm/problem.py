@@ -109,11 +109,20 @@ class DualProblem(Dual):
 
 def pose(P, y, C, size, *, unit=1.0, cut=np.inf):
     """The `Dual` of one binary problem; the box ends at `cut`."""
-    span = column_space(P)
-    basis, has_constant = orthonormal_basis(span)
+    span, basis, has_constant = _span(P)
     top = np.minimum(C * unit, cut)
     lower, upper = np.minimum(0.0, y * top), np.maximum(0.0, y * top)
     return Dual(P, y, C, span, basis, has_constant, size, lower, upper, unit)
+
+
+def _span(P):
+    """Column space, its basis, and whether the constant is in it; at once if P is a constant."""
+    m, l = P.shape
+    if l == 1 and P[0, 0] != 0.0 and np.all(P == P[0, 0]):
+        Q, T = np.full((m, 1), m**-0.5), np.array([[m**-0.5 / P[0, 0]]])
+        return ColumnSpace(Q, T, np.ones(1)), SpanBasis(Q, Q.T, T), True
+    span = column_space(P)
+    return span, *orthonormal_basis(span)
 
 
 def prepare(gram, P, y, C, *, definiteness="pd", linear_offset=None, overwrite=False):

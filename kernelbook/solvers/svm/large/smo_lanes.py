@@ -76,9 +76,11 @@ def smo_lanes(G, lower, upper, beta, v, up, down, eps, max_steps):
         violation = np.float64(top) - np.float64(low.min())
         if not violation > eps or steps >= max_steps:
             break
-        row_budget_exhausted = not _available(G, i, work)
-        if row_budget_exhausted:
-            break
+        if slot[i] < 0:
+            row_budget_exhausted = G.count[1] <= 0
+            if row_budget_exhausted:
+                break
+            assemble_row(G, i, work)
         row = K[slot[i]]
 
         # j: the partner with which a step gains most; and its row.
@@ -86,9 +88,11 @@ def smo_lanes(G, lower, upper, beta, v, up, down, eps, max_steps):
         bj = np.argmax(best)
         kj = _first_best(row[bj], x[bj], down[bj], diag[bj], top, diag[bi, ki], least)
         j = bj * LANES + kj
-        row_budget_exhausted = not _available(G, j, work)
-        if row_budget_exhausted:
-            break
+        if slot[j] < 0:
+            row_budget_exhausted = G.count[1] <= 0
+            if row_budget_exhausted:
+                break
+            assemble_row(G, j, work)
 
         # The step, and which way the two coordinates may move after it.
         eta = max(diag[bi, ki] + diag[bj, kj] - np.float32(2.0) * row[bj, kj], least)
@@ -103,16 +107,6 @@ def smo_lanes(G, lower, upper, beta, v, up, down, eps, max_steps):
         for k in range(LANES):
             v[b, k] = middle + x[b, k]
     return steps, max(violation, 0.0), row_budget_exhausted
-
-
-@jit
-def _available(G, i, work):
-    """Whether row i has been computed, or can be within the budget; then it is."""
-    if G.slot[i] < 0:
-        if G.count[1] <= 0:
-            return False
-        assemble_row(G, i, work)
-    return True
 
 
 @jit(inline="always")

@@ -123,24 +123,26 @@ def _measure(K, box, beta, nu, scale, work):
     times(K, beta, Kb)
     up, down, value, size, count = 0.0, 0.0, 0.0, 0.0, 0
     for i in range(n):
-        v[i] = y[i] - Kb[i]
+        vi = y[i] - Kb[i]
         for p in range(r):
-            v[i] -= Q[i, p] * nu[p]
+            vi -= Q[i, p] * nu[p]
+        v[i] = vi
         may_grow, may_fall = beta[i] < upper[i], beta[i] > lower[i]
-        if may_grow and v[i] > up:
-            up = v[i]
-        if may_fall and -v[i] > down:
-            down = -v[i]
-        if (may_fall or v[i] > 0.0) and (may_grow or v[i] < 0.0):
+        if may_grow and vi > up:
+            up = vi
+        if may_fall and -vi > down:
+            down = -vi
+        if (may_fall or vi > 0.0) and (may_grow or vi < 0.0):
             face[count] = i
             count += 1
         value += (0.5 * Kb[i] - y[i]) * beta[i]
         size += abs(beta[i])
     imbalance, largest_nu = 0.0, 0.0
     for p in range(r):
-        residual[p] = 0.0
+        left = 0.0
         for i in range(n):
-            residual[p] += Q[i, p] * beta[i]
+            left += Q[i, p] * beta[i]
+        residual[p] = left
         imbalance, largest_nu = max(imbalance, abs(residual[p])), max(largest_nu, abs(nu[p]))
     error = up + down + (imbalance / size if size > 0.0 else 0.0)
     return error, value, EPS * (1.0 + scale * size + largest_nu), count
@@ -190,9 +192,10 @@ def _face_minimizer(K, box, work, beta, F, eps):
         for a in range(n):
             if not inside[a]:
                 continue
-            z[a] = beta[F[a]] + d[a]
+            value = beta[F[a]] + d[a]
             for b in range(r + q):
-                z[a] -= W[b, a] * mu[b]
+                value -= W[b, a] * mu[b]
+            z[a] = value
             outside += z[a] < lower[F[a]] or z[a] > upper[F[a]]
         if outside == 0:
             break

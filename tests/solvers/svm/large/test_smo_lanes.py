@@ -242,13 +242,9 @@ def test_the_passes_of_a_step_are_those_of_their_naive_twins(n):
 
 
 @pytest.mark.interpreted
-def test_a_row_is_available_within_the_budget():
-    _, X, _, _, _ = kernel_problem(60, 1, 2)
-    _, G = lazy(X, np.empty((60, 0)), 1)
-    work = np.empty(LANES, np.float32)
-    assert passes._available(G, 7, work)
-    assert passes._available(G, 7, work)
-    assert not passes._available(G, 8, work)
+def test_masks_follow_a_coordinate():
     up, down = np.zeros((1, LANES), np.float32), np.zeros((1, LANES), np.float32)
     passes._update_masks(up, down, 0, 3, 1.0, 0.0, 1.0)
     assert (up[0, 3], down[0, 3]) == (np.float32(-MASKED), 0.0)
+    passes._update_masks(up, down, 0, 3, 0.0, 0.0, 1.0)
+    assert (up[0, 3], down[0, 3]) == (0.0, np.float32(MASKED))
