@@ -13,6 +13,8 @@ solvers move c into the feasible set first and only then compute `dual`.
 Near the optimum p(f) and d(c) agree in most of their digits, and their difference is what rounding
 left.  Where a solver knows the gap as a sum of non-negative terms, it says so.
 
+Chapter: book/free/svmgb
+
 References
 ----------
 Boyd & Vandenberghe, *Convex Optimization*, chapter 5.

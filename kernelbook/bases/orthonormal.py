@@ -20,6 +20,8 @@ reading): what is lost of a sample is no longer than the remainder, √rtol.  Wh
 values it need not be: a remainder of tiny norm can have large values.  `OrthonormalBasis.visible`
 measures that.
 
+Chapter: book/primal/primal_trick
+
 References
 ----------
 Higham (2002), *Accuracy and stability of numerical algorithms*, chapters 10 and 19.

@@ -1,0 +1,92 @@
+"""The maps are right: paths in CONTRIBUTING; chapters and files that name each other."""
+
+import json
+import re
+
+import pytest
+
+from tests.paths import BOOK, ROOT
+
+TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+PATHS = sorted(set(re.findall(r"`((?:kernelbook|book|tests|tools|assignments)/[\w./]+)`", TEXT)))
+
+MISSING_IN_CHAPTERS = {
+    ("book/computing/fast", "kernelbook/solvers/svm/large/search.py"),
+    ("book/computing/fast", "kernelbook/solvers/svm/large/solve.py"),
+    ("book/computing/smo", "kernelbook/solvers/svm/interior.py"),
+    ("book/computing/smo", "kernelbook/solvers/svm/pairs/active_set.py"),
+    ("book/computing/smo", "kernelbook/solvers/svm/problem.py"),
+    ("book/free/svmgb", "kernelbook/solvers/svm/certificate.py"),
+    ("book/free/svmgb", "kernelbook/solvers/svm/feasibility.py"),
+    ("book/free/svmgb", "kernelbook/solvers/svm/multipliers.py"),
+    ("book/free/svmgb", "kernelbook/solvers/svm/reference.py"),
+}
+"""(chapter, file): the file names the chapter, which does not name the file yet."""
+
+MISSING_IN_FILES = {
+    ("book/computing/beyond", "kernelbook/solvers/grls/cg.py"),
+    ("book/computing/choosing", "kernelbook/solvers/grls/loo_path.py"),
+    ("book/free/grls", "kernelbook/solvers/grls/dense.py"),
+    ("book/free/svmgb", "kernelbook/solvers/svm/smo.py"),
+    ("book/primal/solvers", "kernelbook/solvers/primal/dcd.py"),
+    ("book/primal/solvers", "kernelbook/solvers/primal/newton.py"),
+    ("book/primal/solvers", "kernelbook/solvers/primal/pegasos.py"),
+    ("book/primal/solvers", "kernelbook/solvers/primal/proximal.py"),
+    ("book/primal/union", "kernelbook/estimators/primal_svm.py"),
+}
+"""(chapter, file): the chapter names the file, which does not name the chapter yet."""
+
+
+def chapters():
+    """The text of each chapter, by its path without the suffix."""
+    found = {}
+    for path in sorted(BOOK.rglob("*.ipynb")):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        text = "\n".join("".join(cell["source"]) for cell in cells)
+        found[str(path.relative_to(ROOT).with_suffix(""))] = text
+    return found
+
+
+CHAPTERS = chapters()
+FILES = {
+    str(path.relative_to(ROOT)): set(
+        re.findall(r"^Chapters?:.*$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    )
+    for path in sorted((ROOT / "kernelbook").rglob("*.py"))
+}
+
+
+def names(chapter, file):
+    """Whether the text names the file, by its path or as a module."""
+    module = re.escape(file.removesuffix(".py").replace("/", "."))
+    return file in CHAPTERS[chapter] or re.search(rf"{module}\b", CHAPTERS[chapter]) is not None
+
+
+def named_chapters(file):
+    return {chapter for line in FILES[file] for chapter in re.findall(r"book/[\w/]+", line)}
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_path_in_contributing_exists(path):
+    assert (ROOT / path).exists()
+
+
+def test_the_ten_questions_have_an_answer():
+    table = TEXT.split("## Where to look")[1].split("## Landing")[0]
+    rows = [line for line in table.splitlines() if line.startswith("| ") and "`" in line]
+    assert len(rows) >= 10
+    assert len(PATHS) >= 20
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if FILES[file]])
+def test_a_file_names_chapters_that_exist_and_name_it(file):
+    for chapter in named_chapters(file):
+        assert chapter in CHAPTERS, f"{file} names {chapter}, which does not exist"
+        assert names(chapter, file) or (chapter, file) in MISSING_IN_CHAPTERS
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_a_chapter_names_files_that_exist_and_name_it(chapter):
+    for file in sorted(set(re.findall(r"kernelbook/[\w/]+\.py", CHAPTERS[chapter]))):
+        assert file in FILES, f"{chapter} names {file}, which does not exist"
+        assert chapter in named_chapters(file) or (chapter, file) in MISSING_IN_FILES
