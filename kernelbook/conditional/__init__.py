@@ -46,7 +46,7 @@ semidefinite, and the formulas above with the anchors v_p give, between old poin
     H = Φ + Σ φ_p φ_p,        K = Φ + 2 Σ φ_p φ_p.
 
 (Any Φ(v_p, v_q) = s·δ_pq with s ≥ 0 will do: H = Φ + sΣφ_pφ_p, K = Φ + (s+1)Σφ_pφ_p.  With s = 0, H
-is Φ itself and K the kernel of those who add the features to it.)  The five properties hold on
+is Φ itself and K is Φ with the features added to it.)  The five properties hold on
 the *extended* domain; as a kernel on the old one, K gives the same functions other norms.  No
 rank of P is needed, since the v's tell any features apart.
 

@@ -1,9 +1,9 @@
 """The kernel as a value: parameters, equality, evaluation, arithmetic.
 
-A kernel is known by its class and its parameters, like a number by its digits: two kernels with
-the same parameters are equal, a copy is as good as the original, and combining kernels copies
-them.  The parameters follow scikit-learn's protocol (`get_params`, `set_params`, `clone`), so
-that a grid search over an estimator reaches them as `kernel__width`.
+Its class and its parameters determine a kernel, as digits determine a number: two kernels with
+the same parameters are equal, and combining kernels copies them.  The parameters follow
+scikit-learn's protocol (`get_params`, `set_params`, `clone`), so that a grid search over an
+estimator reaches them as `kernel__width`.
 
 To write a kernel, derive from `Kernel`, name the parameters in `__init__`, and supply two
 methods: `_fill(X, Z)`, which returns a function that writes tiles (see `numeric.tiles`), and
@@ -77,7 +77,7 @@ class Kernel:
     _rules: ClassVar[dict] = {}  # parameter → function (name, value) that raises
 
     def __init_subclass__(cls, **options):
-        """A theorem holds for the class that states it: who overrides a method starts unproven."""
+        """A theorem holds for the class that states it: a subclass starts without it."""
         super().__init_subclass__(**options)
         if "_proven" not in vars(cls):
             cls._proven = False
@@ -119,7 +119,7 @@ class Kernel:
     def blocks(self, X: Any) -> Callable[[slice, slice, np.ndarray], None]:
         """The function block(rows, cols, out) that writes K(X[rows], X[cols]) into `out`.
 
-        For callers who need parts of the Gram matrix: X is checked once.  `rows` and `cols` are
+        For callers that need parts of the Gram matrix: X is checked once.  `rows` and `cols` are
         slices with start and stop, `out` is C-contiguous; with the same slice twice, `out` is
         exactly symmetric, its diagonal exactly `diag(X[rows])`.
         """
@@ -142,7 +142,7 @@ class Kernel:
         m = X.shape[0]
         gram = np.empty((m, m), dtype=np.float32) if out is None else out
         fill_single(self._fill_single(X), gram, parallel=self._thread_safe)
-        gram[:, m:] = 0.0  # not first: whoever first touches a page waits for it, and alone
+        gram[:, m:] = 0.0  # not first: the first thread to touch a page waits for it, alone
         gram[np.arange(m), np.arange(m)] = self._diag(X)
         return gram
 

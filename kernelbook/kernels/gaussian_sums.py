@@ -1,11 +1,11 @@
 """Σ_j c_j exp(−‖x_i − z_j‖²/width²) in few dimensions, without a tile in between.
 
-`numeric.tiles.multiply` goes three times over a tile: distances, exponentials, product.  With
-ten columns each of these is so quick that half the time goes into fetching the tile and putting it
-back.  Here a row meets 128 points at a time, and what they have to do with each other stays in the
-first-level cache until it has been added up.
+`numeric.tiles.multiply` passes over a tile three times: distances, exponentials, product.  With
+ten columns each pass is so quick that half the time goes into loading and storing the tile.  Here
+a row is combined with 128 points at a time, whose entries stay in the first-level cache until they
+have been added up.
 
-Of a sample with itself every pair is computed once, and serves twice: `gram_sums`.
+For a Gram matrix each pair is computed once and used twice: `gram_sums`.
 """
 
 import numpy as np
@@ -86,8 +86,8 @@ def sums(X: np.ndarray, Z: np.ndarray, factor: float, c: np.ndarray) -> np.ndarr
 def gram_sums(X: np.ndarray, factor: float, c: np.ndarray) -> np.ndarray:
     """The same with Z = X; each thread has strips and a sum of its own.
 
-    Who has which strips is settled beforehand, or rounding would differ from call to call: the
-    longest first, each to whoever has the least to do.
+    Strips are assigned in advance, or rounding would differ from call to call: the longest first,
+    each to the thread with the least work.
     """
     Xt, totals = np.ascontiguousarray(X.T), np.zeros((n_threads(), len(X)))
     shares: list[list[int]] = [[] for _ in totals]
