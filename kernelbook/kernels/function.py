@@ -66,7 +66,7 @@ class FunctionKernel(Kernel):
         if difference > tolerance * np.abs(block).max(initial=0.0):
             raise ValueError(
                 f"{self!r} {fault} varies by {difference:.3g}. Correct the function: a value may "
-                f"depend on its own two rows only, and symmetrically, as (K(x, z) + K(z, x)) / 2 does."
+                f"depend on its own two rows only, symmetrically, as (K(x, z) + K(z, x)) / 2 does."
             )
 
     def _block(self, X, Z):
