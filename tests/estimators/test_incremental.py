@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -26,7 +27,8 @@ from kernelbook import (
     SVMGBClassifier,
 )
 from kernelbook.bases.orthonormal import orthonormalize
-from kernelbook.solvers.primal.growing.hinge import GrowingFactor, GrowingHinge
+from kernelbook.solvers.primal.growing.factor import GrowingFactor
+from kernelbook.solvers.primal.growing.hinge import GrowingHinge
 from tests.naive import incremental as naive
 from tests.naive.primal import quadratic_program
 
@@ -338,10 +340,10 @@ def test_a_warm_start_that_fails_is_not_believed(monkeypatch):
     X, y = xor(40)
     real = hinge.proximal_multipliers
 
-    def lame(*args, **options):
-        if "sigma" in options or lame.always:
-            options["max_newton"] = 1
-        return real(*args, **options)
+    def lame(*args, options):
+        if options.penalty is not None or lame.always:
+            options = replace(options, max_newton=1)
+        return real(*args, options=options)
 
     monkeypatch.setattr(hinge, "proximal_multipliers", lame)
     x = np.column_stack([X, X[:, 0] * X[:, 1]])

@@ -355,7 +355,7 @@ def test_the_warning_does_not_advise_the_solver_in_use(monkeypatch):
     with pytest.warns(ConvergenceWarning, match="max_iter") as seen:
         PrimalSVMClassifier(solver="pegasos", tol=1e-9, max_iter=3).fit(X, y)
     assert "solver='dcd'" in str(seen[0].message)
-    monkeypatch.setattr("kernelbook.solvers.primal.problem.AFFORDABLE", 0)
+    monkeypatch.setattr("kernelbook.solvers.primal.problem.MAX_NEWTON_FLOPS", 0)
     with pytest.warns(ConvergenceWarning, match="max_iter") as seen:
         PrimalSVMClassifier(tol=1e-9, max_iter=2).fit(X, y)
     assert "solver=" not in str(seen[0].message)

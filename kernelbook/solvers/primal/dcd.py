@@ -1,4 +1,4 @@
-"""Dual coordinate descent with features that cost nothing.
+"""Dual coordinate descent with free features.
 
 The dual of  min ½‖w‖² + Σ u_i loss(y_i(x̂_i·w + P_iλ))  is
 
@@ -9,21 +9,21 @@ single β_i is minimized exactly in the time it takes to read x̂_i:
 
     β_i ← clip( β_i − (x̂_i·w + P_i·λ − y_i + δ_iβ_i) / Q_ii ),    w ← w + Δβ_i x̂_i .
 
-That is LIBLINEAR's method.  But under Pᵀβ = 0 no single coordinate may move, and LIBLINEAR's way
-out is to punish the bias.  Here the equations enter through an **augmented Lagrangian**: with
+That is LIBLINEAR's method.  But under Pᵀβ = 0 no single coordinate may move, and LIBLINEAR
+therefore penalizes the bias.  Here the equations enter through an **augmented Lagrangian**: with
 multipliers λ⁰ and penalty ρ, coordinate descent runs on the problem with the extra term
 λ⁰ᵀPᵀβ + ½ρ‖Pᵀβ‖².  Its gradient is the formula above with
 
     λ = λ⁰ + ρPᵀβ,        so that each step also does  λ ← λ + ρ Δβ_i P_i :
 
-the features behave like √ρ P_i appended to x̂_i, and every so often λ⁰ ← λ.  Read in the primal,
-this is the proximal point method: λ is punished by ‖λ − λ⁰‖²/2ρ, its distance from *where it last
-stood* and not from zero, and so in the limit not at all.  Many samples hold λ in place, so a few
-such updates suffice, whatever ρ.
+the features behave like √ρ P_i appended to x̂_i, and every so often λ⁰ ← λ.  In the primal this is
+the proximal point method: the penalty ‖λ − λ⁰‖²/2ρ is on the distance of λ from its *last value*
+and not from zero, and so vanishes in the limit.  Many samples determine λ, so a few such updates
+suffice, whatever ρ.  Chapter `primal/solvers` derives the method.
 
-*Shrinking*, nearly as in LIBLINEAR: a coordinate that sits at a bound and is pushed against it more
-than half as hard as anyone was pulled off one in the last sweep is left out, until the others have
-converged.  (LIBLINEAR waits for the whole; we look at all samples more often, and wake them.)
+*Shrinking*, nearly as in LIBLINEAR: a coordinate at its bound may leave the working set if its
+slope exceeds half the largest slope of the last sweep.  (LIBLINEAR restores the working set once it
+has converged; we look at all samples more often, and restore those that violate.)
 
 References
 ----------
@@ -42,7 +42,7 @@ from kernelbook.numeric.rows import add_row, as_rows, dot_row, fetch_row, row_sq
 __all__ = ["DCDResult", "dual_coordinate_descent"]
 
 AHEAD = 2
-"""A row is asked for so many steps before its turn, and the other numbers of a sample twice."""
+"""A row is prefetched so many steps before its turn, and the other numbers of a sample twice."""
 
 
 @dataclass
@@ -57,26 +57,26 @@ class DCDResult:
 
 
 def dual_coordinate_descent(
-    X, P, y, lo, hi, delta, judge, max_iter=1000, rng=None, start=None, goal=1.0
+    X, P, y, lower, upper, delta, gap_ratio, max_iter=1000, rng=None, start=None, margin_tol=1.0
 ) -> DCDResult:
-    """Minimize ½‖X̂ᵀβ‖² + ½Σδ_iβ_i² − yᵀβ subject to Pᵀβ = 0, lo ≤ β ≤ hi.
+    """Minimize ½‖X̂ᵀβ‖² + ½Σδ_iβ_i² − yᵀβ subject to Pᵀβ = 0, lower ≤ β ≤ upper.
 
     Parameters
     ----------
     X : (m, M) array or CSR matrix;  P : (m, ℓ) array
         The features should be of moderate size, rows of norm √ℓ say.
-    lo, hi, delta : (m,) arrays
-    judge : callable (w, λ, β, f) → float
-        Asked now and then, with f = X̂w + Pλ, how far the solution is from good enough: its gap in
-        units of the largest that is, so that 1 is near enough.
+    lower, upper, delta : (m,) arrays
+    gap_ratio : callable (w, λ, β, f) → float
+        Asked now and then, with f = X̂w + Pλ, for the gap in units of the largest one allowed: the
+        sweeps end when it is at most 1.
     max_iter : int
         Sweeps over the sample.
     rng : numpy.random.Generator
         Draws the order of each sweep.
     start : (w, λ, β), optional
         Where to start, w = X̂ᵀβ; from zero by default.
-    goal : float
-        The first violation of the margin at which λ is updated and `judge` is asked; from a
+    margin_tol : float
+        The first violation of the margin at which λ is updated and `gap_ratio` is asked; from a
         start that is good to a digit or two, take less.
     """
     m, l = P.shape
@@ -90,39 +90,47 @@ def dual_coordinate_descent(
         w, lam, beta = (np.array(part, dtype=np.float64) for part in start)
     residual = np.full(l, np.inf)
 
-    order, upper, lower = np.arange(m), np.inf, -np.inf
+    order, shrink_above, shrink_below = np.arange(m), np.inf, -np.inf
     for n_iter in range(1, max_iter + 1):
         shuffle(order, rng.random(order.size))  # rng.shuffle takes a sixth of a sweep
-        n, up, down = sweep(rows, P, y, lo, hi, delta, step, order, beta, w, lam, rho, upper, lower)
+        n, up, down = sweep(
+            rows, P, y, lower, upper, delta, step, order, beta, w, lam, rho, shrink_above,
+            shrink_below,
+        )  # fmt: skip
         order = order[:n]
-        # Who is pushed against a bound half as hard as anyone was pulled off one may rest.
-        upper, lower = 0.5 * down or np.inf, -0.5 * up or -np.inf
-        if max(up, down) > goal and n_iter < max_iter:
+        shrink_above, shrink_below = 0.5 * down or np.inf, -0.5 * up or -np.inf
+        if max(up, down) > margin_tol and n_iter < max_iter:
             continue
+
+        # Update the multipliers, and the penalty where Pᵀβ falls too slowly.
         residual, last = P.T @ beta, residual
         slow = norm(residual) > 0.5 * norm(last)
         if slow and norm(residual) > 1e-3 * norm(np.abs(P).T @ np.abs(beta)):
             rho *= 3.0
             step = size + rho * squares
         lam += rho * residual
+
+        # Stop by the gap, which falls at least like the violation: near the end, in smaller steps.
         f = X @ w + P @ lam
-        far = judge(w, lam, beta, f)
-        if far <= 1.0:
+        ratio = gap_ratio(w, lam, beta, f)
+        if ratio <= 1.0:
             return DCDResult(w, lam, beta, n_iter, True)
-        # The gap falls at least like the violation: near the end, a smaller step may do.
-        goal = max(goal * min(max(0.3, 0.8 / far), 0.7), 1e-12)
-        # Looking at all samples has also shown who has to wake.
+        margin_tol = max(margin_tol * min(max(0.3, 0.8 / ratio), 0.7), 1e-12)
+
+        # The working set: all but the coordinates that are optimal at their bounds.
         slope = f + delta * beta - y
-        rests = ((beta <= lo) & (slope > goal)) | ((beta >= hi) & (slope < -goal))
-        order, upper, lower = np.flatnonzero(~rests), np.inf, -np.inf
+        optimal = ((beta <= lower) & (slope > margin_tol)) | (
+            (beta >= upper) & (slope < -margin_tol)
+        )
+        order, shrink_above, shrink_below = np.flatnonzero(~optimal), np.inf, -np.inf
     return DCDResult(w, lam, beta, n_iter, False)
 
 
 def _penalty(size, P):
     """The first ρ: √ρ P_i half as long as x̂_i, but not too short to move λ at all.
 
-    Longer features couple the coordinates and slow the sweeps down (LIBLINEAR's punished bias
-    does); with shorter ones λ takes more updates.  Between the two, sweeps are fewest.
+    Longer features couple the coordinates and slow the sweeps down (as LIBLINEAR's penalized bias
+    does); with shorter ones λ takes more updates.  In between, sweeps are fewest.
     """
     features = np.mean(np.einsum("ij,ij->i", P, P))
     return 0.3 * max(np.mean(size), 1e3 / len(P)) / features if features > 0 else 1.0
@@ -140,23 +148,25 @@ def shuffle(order, draws):
 
 
 @jit(fast=True)
-def sweep(rows, P, y, lo, hi, delta, step, order, beta, w, lam, rho, upper, lower):
+def sweep(
+    rows, P, y, lower, upper, delta, step, order, beta, w, lam, rho, shrink_above, shrink_below
+):
     """Minimize over each coordinate in `order` in turn; changes β, w, λ and `order`.
 
-    A coordinate at its bound whose slope exceeds `upper` or `lower` is exchanged to the end.
-    Returns how many are left, and the largest slopes upwards and downwards that were met.
+    A coordinate at a bound whose slope is beyond `shrink_above` or `shrink_below` is moved to the
+    end of `order`.  Returns how many are left, and the largest upward and downward violations.
     """
     up, down = 0.0, 0.0
     k, n = 0, order.size
     while k < n:
-        if k + 2 * AHEAD < n:  # a random order: every number would be waited for
+        if k + 2 * AHEAD < n:  # the order is random: without this, every access is a cache miss
             i = order[k + 2 * AHEAD]
             prefetch(rows.start, i)
             prefetch(P, i * lam.size)
             prefetch(P, i * lam.size + 8)
             prefetch(y, i)
-            prefetch(lo, i)
-            prefetch(hi, i)
+            prefetch(lower, i)
+            prefetch(upper, i)
             prefetch(delta, i)
             prefetch(step, i)
             prefetch(beta, i)
@@ -167,16 +177,16 @@ def sweep(rows, P, y, lo, hi, delta, step, order, beta, w, lam, rho, upper, lowe
         slope = dot_row(rows, i, w) + delta[i] * b - y[i]
         for p in range(lam.size):
             slope += P[i, p] * lam[p]
-        at_lo, at_hi = b <= lo[i], b >= hi[i]
-        if (at_lo and slope > upper) or (at_hi and slope < lower):
+        at_lower, at_upper = b <= lower[i], b >= upper[i]
+        if (at_lower and slope > shrink_above) or (at_upper and slope < shrink_below):
             n -= 1
             order[k], order[n] = order[n], order[k]
             continue
         k += 1
-        if (at_lo and slope >= 0.0) or (at_hi and slope <= 0.0):
+        if (at_lower and slope >= 0.0) or (at_upper and slope <= 0.0):
             continue
         up, down = max(up, -slope), max(down, slope)
-        change = min(max(b - slope / step[i], lo[i]), hi[i]) - b
+        change = min(max(b - slope / step[i], lower[i]), upper[i]) - b
         beta[i] = b + change
         add_row(rows, i, change, w)
         for p in range(lam.size):

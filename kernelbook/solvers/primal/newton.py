@@ -1,8 +1,10 @@
-"""Finite Newton: the squared hinge in the primal, with features that cost nothing.
+"""Finite Newton: the squared hinge in the primal, with free features.
 
 The problem, in the book's letters (M basis functions, ℓ free features):
 
     minimize  Φ(w, λ) = ½‖w‖² + Σ c_i (1 − y_i f_i)₊²,       f = X̂w + Pλ .
+
+Chapter `primal/solvers` derives the method.
 
 **One formula for several losses.**  Its dual variable, α_i = 2c_i (1 − y_i f_i)₊, is a clipped
 linear function of the margin.  `finite_newton` works for every loss with that property,
@@ -20,15 +22,15 @@ hinge itself, and `kernelbook.solvers.primal.proximal` reaches that limit.
 so everything follows from N = S⁻¹ + X̂_F X̂_Fᵀ (a matrix as large as F) or, when there are fewer
 basis functions than rows in F, from I + X̂_Fᵀ S X̂_F (as large as the basis), and from the ℓ×ℓ
 matrix P_Fᵀ N⁻¹ P_F.  That last matrix is singular when the rows of F do not span the
-features: nothing punishes λ, so there Φ is flat.  The gradient vanishes along the flat directions
+features: λ is not penalized, so Φ is flat there.  The gradient vanishes along the flat directions
 (a row outside F with α = 0 adds nothing to it), the equations stay consistent, and the
 pseudo-inverse gives the shortest solution: a λ that the active rows do not determine stays put.
-
-**Line search.**  Along a line Φ' is piecewise linear and increasing: its zero is found exactly by
-sorting the breakpoints.  With it the method ends after finitely many steps, at the first full
-step that keeps F: the piece's minimizer is then the minimizer.
-
 When both F and M are large (sparse text) the step is computed by conjugate gradients.
+
+**Line search.**  Along a line Φ' is piecewise linear and increasing.  Newton's method in one
+variable, safeguarded by a bracket, finds its zero exactly: it ends at the first iterate on the
+right piece, usually the third or fourth.  With it the method ends after finitely many steps, at the
+first full step that keeps F: the piece's minimizer is then the minimizer.
 
 References
 ----------
@@ -42,12 +44,15 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.linalg import lapack
 
-from kernelbook.numeric.piecewise_linear import zero_of_slope
+from kernelbook.numeric.jit import jit
 
-__all__ = ["NewtonResult", "PiecewiseLoss", "finite_newton", "squared_hinge"]
+__all__ = ["NewtonResult", "PiecewiseLoss", "finite_newton", "line_search", "squared_hinge"]
 
-DIRECT = 2500
+MAX_DIRECT = 2500
 """Up to this size a Newton matrix is factorized; beyond, conjugate gradients."""
+
+MAX_TRIALS = 200
+"""Trial steps of a line search; bisection alone takes about sixty."""
 
 
 @dataclass
@@ -84,14 +89,15 @@ class NewtonResult:
 
 
 def finite_newton(
-    X, P, y, loss, w=None, lam=None, offset=0.0, tau=0.0, max_iter=200, enough=None, rough=0.0
-) -> NewtonResult:
-    """Minimize ½‖w‖² + τ/2‖λ − λ₀‖² + Σ loss_i(y_i f_i), f = X w + P λ + offset.
+    X, P, y, loss, w=None, lam=None, offset=0.0, *, scale=1.0, tau=0.0, max_iter=200, stop=None,
+    gradient_tol=0.0,
+) -> NewtonResult:  # fmt: skip
+    """Minimize ½‖w‖² + τ/2‖λ − λ₀‖² + Σ loss_i(y_i f_i), f = scale·Xw + Pλ + offset.
 
     Parameters
     ----------
     X : (m, M) array or CSR matrix
-        The rows x̂_i.
+        Its rows, times `scale`, are the x̂_i.
     P : (m, ℓ) array
     y : (m,) array of ±1
     loss : PiecewiseLoss
@@ -99,71 +105,118 @@ def finite_newton(
         Where to start; `lam` is also λ₀.
     tau : float
         A proximal weight on λ; zero leaves λ free.
-    enough : callable (w, λ, β, f) → bool, optional
-        Asked after each step, with f = X w + P λ + offset, whether to stop early.
-    rough : float
+    stop : callable (w, λ, β, f) → bool, optional
+        Asked after each step whether to stop early.
+    gradient_tol : float
         Stop as soon as no entry of the gradient is larger; by default only rounding stops it.
     """
     l = P.shape[1]
     w = np.zeros(X.shape[1]) if w is None else w.copy()
     lam = np.zeros(l) if lam is None else lam.copy()
     start = lam.copy()
-    f = X @ w + P @ lam + offset
+    f = X @ (scale * w) + P @ lam + offset
     t = loss.argument(y * f)
-    n_iter, last, settled, done = 0, np.inf, False, False
+    beta = sums = None  # β and X̂ᵀβ
+    n_iter, last, same_piece, done = 0, np.inf, False, False
     while n_iter < max_iter and not done:
         n_iter += 1
-        beta = y * np.clip(t, 0.0, loss.u)
-        g_w, g_lam = w - X.T @ beta, tau * (lam - start) - P.T @ beta
+
+        # The gradient.  Near the minimizer few β_i change; the last digits are computed afresh.
+        new = y * np.clip(t, 0.0, loss.u)
+        sums = scale * (X.T @ new) if same_piece else _update_sums(X, scale, beta, new, sums)
+        beta = new
+        g_w, g_lam = w - sums, tau * (lam - start) - P.T @ beta
         gradient = max(np.abs(g_w).max(initial=0.0), np.abs(g_lam).max(initial=0.0))
-        if gradient <= rough and n_iter > 1:
+        if gradient <= gradient_tol and n_iter > 1:
             n_iter, done = n_iter - 1, True
             break
-        face = (t > 0) & (t < loss.u)
+
+        # Newton's step on the present piece.
+        inside = (t > 0) & (t < loss.u)
         try:
-            d_w, d_lam = _direction(X, P, np.flatnonzero(face), loss.s, g_w, g_lam, tau)
+            d_w, d_lam = _direction(X, P, np.flatnonzero(inside), loss.s, g_w, g_lam, tau, scale)
         except linalg.LinAlgError:  # s so large that I + X̂ᵀSX̂ is no longer definite in rounding
             break
-        promise = -(g_w @ d_w + g_lam @ d_lam)
-        if gradient >= 0.5 * last and (settled or promise < 1e-10 * (1.0 + abs(loss.value(t)))):
-            done = True  # nothing but rounding errors is left
+        decrease = -(g_w @ d_w + g_lam @ d_lam)
+        negligible = same_piece or decrease < 1e-10 * (1.0 + abs(loss.value(t)))
+        if gradient >= 0.5 * last and negligible:
+            done = True  # only rounding errors are left
             break
+
+        # An exact line search; on the minimizer's piece the full step is the minimizer.
         last, step = gradient, 1.0
-        if not settled:
-            df = X @ d_w + P @ d_lam
-            dt = -loss.s * y * df
+        if not same_piece:
+            df = X @ (scale * d_w) + P @ d_lam
+            dt = -loss.s * (y * df)
             slope = w @ d_w + tau * ((lam - start) @ d_lam)
             curvature = d_w @ d_w + tau * (d_lam @ d_lam)
-            step = line_search(slope, curvature, t, dt, loss)
+            step = line_search(slope, curvature, t, dt, loss.s, loss.u)
         w += step * d_w
         lam += step * d_lam
+
         # Updating f is cheaper than computing it, which is for the last digits.
-        f = X @ w + P @ lam + offset if settled or enough is not None else f + step * df
+        afresh = same_piece or stop is not None
+        f = X @ (scale * w) + P @ lam + offset if afresh else f + step * df
         t = loss.argument(y * f)
-        if enough is not None and enough(w, lam, y * np.clip(t, 0.0, loss.u), f):
+        if stop is not None and stop(w, lam, y * np.clip(t, 0.0, loss.u), f):
             done = True
-        # A full step that stays on its piece has found the minimizer; further full steps are only
-        # to shed the rounding errors of this one.
-        same = np.array_equal(face, (t > 0) & (t < loss.u))
-        settled = same and (settled or abs(step - 1.0) < 1e-9)
+        # A full step that stays on its piece has found the minimizer; further full steps only
+        # remove the rounding errors of this one.
+        same = np.array_equal(inside, (t > 0) & (t < loss.u))
+        same_piece = same and (same_piece or abs(step - 1.0) < 1e-9)
     return NewtonResult(w, lam, np.clip(t, 0.0, loss.u), n_iter, done)
 
 
-def line_search(slope, curvature, t, dt, loss) -> float:
-    """The zero of φ'(h) = slope + curvature·h + Σ clip(t + h·dt, 0, u)·dt/s, h ≥ 0, exactly."""
-    return zero_of_slope(slope, curvature, t, dt, loss.s, loss.u)
+def _update_sums(X, scale, beta, new, sums):
+    """X̂ᵀ(new), from X̂ᵀβ if few entries have changed."""
+    if beta is not None and not sparse.issparse(X):
+        changed = np.flatnonzero(new != beta)
+        if 4 * changed.size <= new.size:
+            return sums + (scale * (new[changed] - beta[changed])) @ X[changed]
+    return scale * (X.T @ new)
 
 
-def _direction(X, P, F, s, g_w, g_lam, tau):
+@jit(fast=True)
+def line_search(slope, curvature, t, dt, s, u):
+    """The zero of φ'(h) = slope + curvature·h + Σ clip(t + h·dt, 0, u)·dt/s over h ≥ 0.
+
+    φ' increases and is linear between the places where an argument of the clip meets 0 or u.
+    """
+    low, high, h, first = 0.0, np.inf, 0.0, 0.0
+    for trial in range(MAX_TRIALS):
+        value, rate = slope + curvature * h, curvature
+        for i in range(t.size):
+            at, weight = t[i] + h * dt[i], dt[i] / s[i]
+            alpha = min(max(at, 0.0), u[i])
+            value += weight * alpha
+            rate += weight * dt[i] if alpha == at else 0.0
+        if trial == 0:
+            if value >= 0.0:
+                return 0.0
+            first, h = -value, 1.0  # the zero is usually at the full step, or near it
+            continue
+        if abs(value) <= 1e-15 * first:
+            break
+        low, high = (h, high) if value < 0.0 else (low, h)
+        h = h - value / rate if rate > 0.0 else np.inf
+        if not low < h < high:
+            # Newton's iterate left the bracket: bisect it, or double what has no upper end.
+            h = 2.0 * low if high == np.inf else 0.5 * (low + high)
+            if h in (low, high):
+                break
+    return h
+
+
+def _direction(X, P, F, s, g_w, g_lam, tau, scale):
     """Newton's step on the piece with active rows F."""
     if F.size == 0:
         return -g_w, (-g_lam / tau if tau > 0 else np.zeros_like(g_lam))
     root = np.sqrt(s[F])
-    X_F, P_F = X[F], root[:, None] * P[F]
+    X_F, P_F = X[F] if scale == 1.0 else scale * X[F], root[:, None] * P[F]
     n, M = X_F.shape
-    if min(n, M) > DIRECT:
+    if min(n, M) > MAX_DIRECT:
         return _by_conjugate_gradients(X_F, P_F, root, g_w, g_lam, tau)
-    if n <= M or (sparse.issparse(X_F) and n <= DIRECT):
+    if n <= M or (sparse.issparse(X_F) and n <= MAX_DIRECT):
         return _through_rows(X_F, P_F, root, g_w, g_lam, tau)
     return _through_basis(X_F, P_F, root, g_w, g_lam, tau)
 
@@ -248,9 +301,9 @@ def _by_conjugate_gradients(X_F, P_F, root, g_w, g_lam, tau, rtol=1e-3, max_iter
     d = np.zeros_like(r)
     z = precondition(r)
     p, rz = z.copy(), r @ z
-    enough = rtol * rtol * rz
+    target = rtol * rtol * rz
     for _ in range(max_iter):
-        if rz <= enough:
+        if rz <= target:
             break
         Ap = times(p)
         h = rz / (p @ Ap)

@@ -1,17 +1,18 @@
-"""Pegasos with features that cost nothing: stochastic subgradients, and what they can prove.
+"""Pegasos with free features: stochastic subgradients, and what they can prove.
 
 Pegasos minimizes ½‖w‖² + Σ u_i (1 − y_i x̂_i·w)₊ = mean over i of ½‖w‖² + m u_i (1 − y_i x̂_i·w)₊
 by drawing samples one at a time and stepping against the subgradient of that sample's term, with
 step 1/t because the objective is 1-strongly convex:
 
-    w_t = (1 − 1/t) w_{t−1} + (1/t) m u_i y_i x̂_i   if y_i x̂_i·w_{t−1} < 1,  without the sum if
-    not.
+    w_t = (1 − 1/t) w_{t−1} + (1/t) m u_i y_i x̂_i   if y_i x̂_i·w_{t−1} < 1,
+
+and without the second term otherwise.
 
 Unrolled, w_t = (m/t) Σ u_i y_i x̂_i over the violations so far.  So only that sum is kept.  And
 w_t = X̂ᵀβ with y_iβ_i = u_i · m · (violations of i)/t: if the samples are drawn epoch by epoch,
-each once, then after n epochs 0 ≤ y_iβ_i = u_i (violations of i)/n ≤ u_i.  Pegasos walks through
-the *dual* box without knowing it (it is a conditional-gradient method there), and a certificate
-costs nothing but the repair of Pᵀβ = 0.
+each once, then after n epochs 0 ≤ y_iβ_i = u_i (violations of i)/n ≤ u_i.  Its iterates
+lie in the *dual* box (it is a conditional-gradient method there), and a certificate only takes the
+repair of Pᵀβ = 0.
 
 **Free features.**  In λ the objective is not strongly convex, and the step 1/t has no meaning.
 As in `kernelbook.solvers.primal.dcd` the augmented Lagrangian helps: with the proximal term
@@ -24,7 +25,7 @@ O(1/√epochs) in (w, λ), is then summable, which is what the proximal point me
 when its subproblems are solved inexactly.  In the end λ is solved for exactly, given w: a
 convex problem in as many unknowns as there are features.
 
-Do not expect many digits: the gap falls like 1/epochs.
+Expect few digits: the gap falls like 1/epochs.  Chapter `primal/solvers` derives the method.
 
 References
 ----------
@@ -39,7 +40,7 @@ import numpy as np
 
 from kernelbook.numeric.jit import jit
 from kernelbook.numeric.rows import add_row, as_rows, dot_row, row_squares
-from kernelbook.solvers.primal.proximal import proximal_multipliers
+from kernelbook.solvers.primal.proximal import MultiplierProblem, proximal_multipliers
 
 __all__ = ["PegasosResult", "pegasos"]
 
@@ -58,15 +59,15 @@ class PegasosResult:
     converged: bool
 
 
-def pegasos(X, P, y, u, enough, max_iter=1000, rng=None) -> PegasosResult:
+def pegasos(X, P, y, u, stop, max_iter=1000, rng=None) -> PegasosResult:
     """Minimize ½‖w‖² + Σ u_i (1 − y_i (x̂_i·w + P_iλ))₊.
 
     Parameters
     ----------
     X : (m, M) array or CSR matrix;  P : (m, ℓ) array;  y : (m,) array of ±1
     u : (m,) array, positive
-    enough : callable (w, λ, β, f) → bool
-        Asked after each stage, with f = X̂w + Pλ, whether the solution is good enough.
+    stop : callable (w, λ, β, f) → bool
+        Asked after each stage, with f = X̂w + Pλ, whether to stop.
     max_iter : int
         Epochs of all stages together.
     rng : numpy.random.Generator
@@ -74,7 +75,7 @@ def pegasos(X, P, y, u, enough, max_iter=1000, rng=None) -> PegasosResult:
     """
     m, l = P.shape
     rng = np.random.default_rng(0) if rng is None else rng
-    rows, nothing = as_rows(X), np.empty((m, 0))
+    rows, empty = as_rows(X), np.empty((m, 0))
     rho = _penalty(row_squares(X), P)
     center, total, length = np.zeros(l), 0, FIRST_STAGE
     while True:
@@ -86,8 +87,9 @@ def pegasos(X, P, y, u, enough, max_iter=1000, rng=None) -> PegasosResult:
         total, w, beta = total + length, v / length, y * u * violations / length
         center = center + rho * g / length
         h = X @ w
-        lam = proximal_multipliers(nothing, P, y, u, 0.0 * u, lam=center, offset=h).lam
-        good = enough(w, lam, beta, h + P @ lam)
+        features_only = MultiplierProblem(empty, P, y, u, 0.0 * u, h)
+        lam = proximal_multipliers(features_only, lam=center).lam
+        good = stop(w, lam, beta, h + P @ lam)
         if good or total >= max_iter:
             return PegasosResult(w, lam, beta, total, good)
         length *= 2

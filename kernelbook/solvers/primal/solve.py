@@ -2,15 +2,15 @@
 
     minimize  ½‖w‖² + Σ C_i loss(y_i f_i),    f = X̂w + Pλ,    loss the hinge (1 − z)₊ or its square.
 
-Three solvers, each a file that teaches one idea: `dcd`, `newton`, `pegasos`.  What they have in
-common is here and in `kernelbook.solvers.primal.problem`: a monitor that computes the duality gap
-and stops them at `tol`.
+Three solvers, each a file that teaches one idea: `dcd`, `newton`, `pegasos`.  What they share is a
+monitor, which computes the duality gap and stops them at `tol`, and the exit,
+`kernelbook.solvers.primal.finish`.
 
 **A relay.**  Coordinate descent is quick to a digit or two and slow beyond.  Where a Newton step is
-affordable its answer is therefore only the start of `finite_newton` (squared hinge) or
+cheap its answer is therefore only the start of `finite_newton` (squared hinge) or
 `proximal_multipliers` (hinge), which end at rounding error.  Where it is not, they take over if the
 sweeps have not reached `tol`, and end there: a Newton matrix is as large as the active face or the
-basis, which may be small where the sample is not.
+basis, which may be small even if the sample is large.
 """
 
 import numpy as np
@@ -19,10 +19,11 @@ from tqdm import tqdm
 
 from kernelbook.numeric.threads import serial_blas
 from kernelbook.solvers.primal.dcd import dual_coordinate_descent
+from kernelbook.solvers.primal.finish import PrimalSolution, finish, relative_gap, separated
 from kernelbook.solvers.primal.newton import finite_newton, squared_hinge
 from kernelbook.solvers.primal.pegasos import pegasos
-from kernelbook.solvers.primal.problem import STIFF, PrimalProblem, PrimalSolution
-from kernelbook.solvers.primal.proximal import proximal_multipliers
+from kernelbook.solvers.primal.problem import MAX_DIRECT_C, PrimalProblem
+from kernelbook.solvers.primal.proximal import MultiplierOptions, proximal_multipliers
 
 __all__ = ["LOSSES", "solve_primal"]
 
@@ -33,11 +34,11 @@ LOSSES = {
 }
 """The losses that each solver can minimize."""
 
-SWEEPS = 30
-"""So many sweeps of coordinate descent over dense rows; what is left then is for Newton."""
+MAX_DENSE_SWEEPS = 30
+"""Sweeps of coordinate descent over dense rows; Newton's method does the rest."""
 
-SMALL = 1000
-"""Up to this m, whether the features separate the sample is found out before anything else."""
+TEST_SEPARATION_UP_TO = 1000
+"""Up to this m a linear program decides first whether the features separate the sample."""
 
 
 @serial_blas  # threads wait for each other in small factorizations
@@ -70,11 +71,11 @@ def solve_primal(
         Whether it is good enough is for the caller to say, by `certificate`.
     """
     problem = PrimalProblem(X, P, y, C, loss == "squared_hinge")
-    if y.size <= SMALL and (solution := problem.separated()) is not None:
+    if y.size <= TEST_SEPARATION_UP_TO and (solution := separated(problem)) is not None:
         return solution
     with _Monitor(problem, tol, verbose) as monitor:
         w, lam, beta, n_iter = _RUN[solver](problem, monitor, max_iter, rng)
-    solution = monitor.separated or problem.solution(w, lam, beta, n_iter)
+    solution = monitor.separated or finish(problem, w, lam, beta, n_iter)
     if verbose:
         gap = solution.certificate.relative_gap
         print(f"{solver}: {n_iter} iterations, gap {gap:.1e} of the objective")
@@ -92,7 +93,7 @@ class _Monitor:
         form = "{l_bar}{bar}| {elapsed}<{remaining}{postfix}"
         self._bar = tqdm(total=100.0, desc="solve", bar_format=form, disable=not verbose)
         self._first = None
-        self.undecided = problem.y.size > SMALL
+        self.undecided = problem.y.size > TEST_SEPARATION_UP_TO
         self.separated = self.feasible = None
 
     def __enter__(self):
@@ -110,26 +111,26 @@ class _Monitor:
         self._bar.set_postfix_str(f"gap {gap:.1e}", refresh=False)
         self._bar.update(max(done - self._bar.n, 0.0))
 
-    def judge(self, w, lam, beta):
-        """The relative gap; asked by `proximal_multipliers`."""
-        gap = self.problem.relative_gap(w, lam, beta)
+    def relative_gap(self, w, lam, beta):
+        """The gap of a candidate over its objective."""
+        gap = relative_gap(self.problem, w, lam, beta)
         self._show(gap)
         return gap
 
-    def enough(self, w, lam, beta, f):
-        """Whether the gap at a repaired β is at most tol; asked by the solvers."""
-        return self.distance(w, lam, beta, f) <= 1.0
+    def stop(self, w, lam, beta, f):
+        """Whether the gap at a feasible β is at most `tol`."""
+        return self.gap_ratio(w, lam, beta, f) <= 1.0
 
-    def distance(self, w, lam, beta, f):
-        """That gap over the largest one allowed; β repaired is kept, in `feasible`."""
+    def gap_ratio(self, w, lam, beta, f):
+        """That gap over the largest one allowed; the feasible β is kept, in `feasible`."""
         q = self.problem
         primal = q.primal(w, f)
-        least = self.tol * max(primal, 1e-15 * q.u.sum())
-        # The repair costs passes over X̂: not before the unrepaired gap looks promising.
+        allowed = self.tol * max(primal, 1e-15 * q.u.sum())
+        # The repair costs passes over X̂: not before the gap without it is promising.
         rough = primal - q.dual(beta, w)
-        if rough > 1.2 * least and not self.undecided:
+        if rough > 1.2 * allowed and not self.undecided:
             self._show(rough / primal)
-            return float(rough / least)
+            return float(rough / allowed)
         self.feasible = q.feasible(beta)
         dual = q.dual(self.feasible)
         self._show((primal - dual) / (primal or 1.0))
@@ -137,72 +138,78 @@ class _Monitor:
             # Any feasible β ≠ 0 proves that no λ separates.
             self.undecided = False
             if dual <= 1e-8 * primal:
-                self.separated = q.separated()
-        return 0.0 if self.separated is not None else float((primal - dual) / least)
+                self.separated = separated(q)
+        return 0.0 if self.separated is not None else float((primal - dual) / allowed)
 
 
 def _run_dcd(problem, monitor, max_iter, rng):
     q, tol = problem, monitor.tol
-    args = (q.X, q.P, q.y, q.lo, q.hi, q.delta)
+    args = (q.X, q.P, q.y, q.lower, q.upper, q.delta)
+
+    # Coordinate descent; sweeps beyond a digit or two are wasted where Newton's method takes over.
     sweeps = max_iter
-    if q.affordable:
-        # Sweeps beyond a digit or two would be wasted: Newton is about to take over.
+    if q.newton_is_cheap:
         monitor.tol = max(tol, 1e-2)
-    if q.affordable or not sparse.issparse(q.X):
-        sweeps = min(max_iter, SWEEPS)
-    r = dual_coordinate_descent(*args, monitor.distance, sweeps, rng)
+    if q.newton_is_cheap or not sparse.issparse(q.X):
+        sweeps = min(max_iter, MAX_DENSE_SWEEPS)
+    r = dual_coordinate_descent(*args, monitor.gap_ratio, sweeps, rng)
     start = r.w, r.lam, r.beta
-    if monitor.separated is not None or (r.converged and not q.affordable):
+    if monitor.separated is not None or (r.converged and not q.newton_is_cheap):
         return r.w, r.lam, monitor.feasible, r.n_iter
-    # The aim: rounding errors where a Newton step is cheap, else what was asked for.
-    asked = () if q.affordable else (0.5 * tol, max_iter)
-    best = _best(q, start, _endings(q, monitor, (r.w, r.lam, q.y * r.beta), *asked))
-    if q.affordable or sweeps == max_iter or q.relative_gap(*best) <= tol:
+
+    # Newton's method: to rounding where its steps are cheap, otherwise to `tol`.
+    limits = () if q.newton_is_cheap else (0.5 * tol, max_iter)
+    best = _best(q, start, _refined(q, monitor, (r.w, r.lam, q.y * r.beta), *limits))
+    if q.newton_is_cheap or sweeps == max_iter or relative_gap(q, *best) <= tol:
         return *best, r.n_iter
+
+    # The sweeps that are left, from the best point so far.
     again = (q.X.T @ best[2], *best[1:])
-    r = dual_coordinate_descent(*args, monitor.distance, max_iter - sweeps, rng, again, goal=0.1)
+    left = max_iter - sweeps
+    r = dual_coordinate_descent(*args, monitor.gap_ratio, left, rng, again, margin_tol=0.1)
     return *_best(q, best, [(r.w, r.lam, r.beta)]), sweeps + r.n_iter
 
 
 def _run_newton(problem, monitor, max_iter, rng):
     q = problem
     # A cheap step is repeated until rounding stops it; an expensive one, until tol is reached.
-    enough = None if q.affordable else monitor.enough
-    r = finite_newton(q.X, q.P, q.y, squared_hinge(q.u), max_iter=max_iter, enough=enough)
+    stop = None if q.newton_is_cheap else monitor.stop
+    r = finite_newton(q.X, q.P, q.y, squared_hinge(q.u), max_iter=max_iter, stop=stop)
     start = r.w, r.lam, q.y * r.alpha
-    if not q.affordable or q.u.max() <= STIFF:
+    if not q.newton_is_cheap or q.u_max <= MAX_DIRECT_C:
         return *start, r.n_iter
-    return *_best(q, start, _endings(q, monitor, (None, None, None))), r.n_iter
+    return *_best(q, start, _refined(q, monitor, (None, None, None))), r.n_iter
 
 
 def _run_pegasos(problem, monitor, max_iter, rng):
     q = problem
-    r = pegasos(q.X, q.P, q.y, q.u, monitor.enough, max_iter, rng)
+    r = pegasos(q.X, q.P, q.y, q.u, monitor.stop, max_iter, rng)
     return r.w, r.lam, r.beta, r.n_iter
 
 
 _RUN = {"dcd": _run_dcd, "newton": _run_newton, "pegasos": _run_pegasos}
 
 
-def _endings(q, monitor, start, aim=None, max_iter=None):
+def _refined(q, monitor, start, target_gap=None, max_iter=None):
     """Better solutions from a start (w, λ, α) that is good to a digit or two: (w, λ, β) of each.
 
-    To rounding error; or to a relative gap of `aim`, in at most `max_iter` steps.
+    To rounding error; or to a relative gap of `target_gap`, in at most `max_iter` steps.
     """
     w, lam, alpha = start
-    watched, until = {}, {"judge": monitor.judge}
-    if aim is not None:
-        watched = {"enough": monitor.enough, "max_iter": max_iter}
-        until |= {"enough": aim, "max_newton": max_iter}
+    watched, options = {}, {"relative_gap": monitor.relative_gap}
+    if target_gap is not None:
+        watched = {"stop": monitor.stop, "max_iter": max_iter}
+        options |= {"target_gap": target_gap, "max_newton": max_iter}
     if q.squared:
         r = finite_newton(q.X, q.P, q.y, squared_hinge(q.u), w, lam, **watched)
         yield r.w, r.lam, q.y * r.alpha
-    if not q.squared or (aim is None and q.u.max() > STIFF):
-        r = proximal_multipliers(q.X, q.P, q.y, q.top, q.delta, w, lam, alpha, **until)
+    if not q.squared or (target_gap is None and q.u_max > MAX_DIRECT_C):
+        problem, options = q.for_multipliers(), MultiplierOptions(**options)
+        r = proximal_multipliers(problem, w, lam, alpha, options)
         yield r.w, r.lam, q.y * r.alpha
 
 
-def _best(q, start, ends):
+def _best(q, start, refined):
     """The candidate (w, λ, β) of least gap."""
-    candidates = (start, *ends)
-    return candidates[int(np.argmin([q.relative_gap(*candidate) for candidate in candidates]))]
+    candidates = (start, *refined)
+    return min(candidates, key=lambda candidate: relative_gap(q, *candidate))

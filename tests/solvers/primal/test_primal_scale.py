@@ -42,7 +42,7 @@ def test_coordinate_descent_is_finished_by_newton(loss, C, monkeypatch, recwarn)
     """30 sweeps do not reach tol, the rest must; the answer is that of the cheap road."""
     X, y = xor(300, 6)
     exact = PrimalSVMClassifier(C=C, loss=loss).fit(X, y)
-    monkeypatch.setattr("kernelbook.solvers.primal.problem.AFFORDABLE", 0)
+    monkeypatch.setattr("kernelbook.solvers.primal.problem.MAX_NEWTON_FLOPS", 0)
     model = PrimalSVMClassifier(C=C, loss=loss, tol=1e-7, random_state=0).fit(X, y)
     assert not [w for w in recwarn if issubclass(w.category, ConvergenceWarning)]
     assert model.certificate_.relative_gap <= 1e-7

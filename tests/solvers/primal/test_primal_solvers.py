@@ -10,13 +10,12 @@ from kernelbook.numeric.rows import add_row, as_rows, dot_row, fetch_row, row_sq
 from kernelbook.solvers.primal import newton
 from kernelbook.solvers.primal.dcd import dual_coordinate_descent, shuffle, sweep
 from kernelbook.solvers.primal.newton import (
-    PiecewiseLoss,
     finite_newton,
     line_search,
     squared_hinge,
 )
 from kernelbook.solvers.primal.pegasos import epoch, pegasos
-from kernelbook.solvers.primal.proximal import proximal_multipliers
+from kernelbook.solvers.primal.proximal import MultiplierProblem, proximal_multipliers
 from kernelbook.solvers.primal.solve import solve_primal
 from tests.naive import primal as naive
 
@@ -119,8 +118,7 @@ def test_the_line_search_is_exact(seed, m, bounded):
     t, dt = rng.normal(size=m), rng.normal(size=m) * (rng.random(m) < 0.8)
     s, u = rng.uniform(0.1, 3, m), rng.uniform(0.1, 2, m) if bounded else np.full(m, np.inf)
     slope, curvature = rng.normal() - 1, rng.uniform(0.01, 2)
-    loss = PiecewiseLoss(np.zeros(m), s, u)
-    h = line_search(slope, curvature, t, dt, loss)
+    h = line_search(slope, curvature, t, dt, s, u)
     assert np.isclose(h, naive.line_minimum(slope, curvature, t, dt, s, u), rtol=1e-9, atol=1e-9)
 
 
@@ -154,7 +152,7 @@ def test_both_ways_to_a_newton_step_and_conjugate_gradients_agree(monkeypatch):
             assert np.allclose(rows[0], other[0], atol=1e-9)
             assert np.allclose(rows[1], other[1], atol=1e-9)
     exact = finite_newton(X, P, y, squared_hinge(np.ones(60)))
-    monkeypatch.setattr(newton, "DIRECT", 2)
+    monkeypatch.setattr(newton, "MAX_DIRECT", 2)
     for form in (np.asarray, sparse.csr_array):
         r = finite_newton(form(X), P, y, squared_hinge(np.ones(60)))
         assert np.allclose(r.w, exact.w, atol=1e-9)
@@ -189,7 +187,7 @@ def test_the_method_of_multipliers_solves_the_quadratic_program(l, C, squared):
     w, _, _, best = naive.quadratic_program(X, P, y, c, squared)
     top = np.full(50, np.inf) if squared else c
     delta = 1 / (2 * c) if squared else 0 * c
-    r = proximal_multipliers(X, P, y, top, delta)
+    r = proximal_multipliers(MultiplierProblem(X, P, y, top, delta))
     assert abs(naive.objective(X, P, y, c, r.w, r.lam, squared) / best - 1) < 1e-7
     assert np.abs(r.w - w).max() < 1e-5 * max(1, np.abs(w).max())
     assert np.abs(r.w - X.T @ (y * r.alpha)).max() < 1e-8 * max(1, C)
@@ -201,7 +199,7 @@ def test_multipliers_with_an_offset_and_no_basis_are_the_features_linear_program
     _, P, y = problem(5, 40, 1, 4)
     h = np.random.default_rng(0).normal(size=40)
     u = np.random.default_rng(1).uniform(0.5, 2, 40)
-    r = proximal_multipliers(np.empty((40, 0)), P, y, u, 0 * u, offset=h)
+    r = proximal_multipliers(MultiplierProblem(np.empty((40, 0)), P, y, u, 0 * u, h))
     found = u @ np.maximum(0, 1 - y * (h + P @ r.lam))
     program = linprog(
         np.concatenate([np.zeros(4), u]),

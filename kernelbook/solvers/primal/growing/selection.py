@@ -34,8 +34,9 @@ import numpy as np
 
 from kernelbook.certificates import Certificate
 from kernelbook.numeric.threads import serial_blas
-from kernelbook.solvers.primal.growing.hinge import GrowingFactor, GrowingHinge
-from kernelbook.solvers.primal.problem import PrimalSolution
+from kernelbook.solvers.primal.finish import PrimalSolution
+from kernelbook.solvers.primal.growing.factor import GrowingFactor
+from kernelbook.solvers.primal.growing.hinge import GrowingHinge
 from kernelbook.solvers.primal.solve import solve_primal
 
 __all__ = ["SELECT", "IncrementalPath"]

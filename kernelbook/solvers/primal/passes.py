@@ -1,19 +1,18 @@
-"""What a proof of the primal problem asks of every sample, each question in one compiled pass.
+"""What a certificate of the primal problem needs of every sample, in compiled passes.
 
-The letters are those of `kernelbook.solvers.primal.problem`: β in the box [lo, hi], α = yβ, prices
-u, margins y f.  A path of classifiers asks for hundreds of proofs, and vectors of a few thousand
-entries are so short that NumPy takes longer to be asked than to answer.
+The letters are those of `kernelbook.solvers.primal.problem`: α = yβ, upper bounds u, margins y f.
+A path of classifiers needs hundreds of certificates, and for vectors of a few thousand entries
+NumPy's calls take longer than its loops.
 """
 
 from kernelbook.numeric.jit import jit
-from kernelbook.solvers.svm.feasibility import is_feasible
 
-__all__ = ["hinge", "is_quiet", "nearly_one", "snapped", "without_noise"]
+__all__ = ["hinge", "nearly_one", "snapped", "without_noise"]
 
 
 @jit(brief=True)
 def without_noise(beta, u):
-    """β, with zero where it is below 10⁻¹³ of its largest entry; and of half the price u."""
+    """β, with zero where it is below 10⁻¹³ of its largest entry; and of half its bound u."""
     largest, out = 0.0, beta.copy()
     for i in range(beta.size):
         largest = max(largest, abs(beta[i]))
@@ -54,23 +53,7 @@ def hinge(f, y, u, squared):
     total = 0.0
     for i in range(y.size):
         short = 1.0 - y[i] * f[i]
-        # A margin that is no number counts, and makes the sum none.
+        # A NaN fails the comparison, so that the sum is NaN.
         short = 0.0 if short < 0.0 else short
         total += u[i] * (short * short if squared else short)
     return total
-
-
-@jit(brief=True)
-def is_quiet(beta, f, y, u, delta, squared, Q, lo, hi):
-    """Whether β is feasible as it is, and `without_noise` and `snapped` would leave it so."""
-    largest = 0.0
-    for i in range(beta.size):
-        largest = max(largest, abs(beta[i]))
-    for i in range(beta.size):
-        b = beta[i]
-        slack = y[i] * (f[i] + delta[i] * b) - 1.0
-        noise = b != 0.0 and abs(b) <= min(1e-13 * largest, 0.5 * u[i])
-        at_zero, at_top = slack > 1e-9, slack < -1e-9 and not squared
-        if noise or (at_zero and b != 0.0) or (at_top and b != y[i] * u[i]):
-            return False
-    return is_feasible(Q, beta, lo, hi)

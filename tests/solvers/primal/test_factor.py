@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import make_moons
 
 from kernelbook import Gaussian, IncrementalSVMClassifier, KernelBasis, SVMGBClassifier
-from kernelbook.solvers.primal.growing.hinge import GrowingFactor
+from kernelbook.solvers.primal.growing.factor import GrowingFactor
 
 
 def grown(K, order):

@@ -6,6 +6,7 @@ import pytest
 from kernelbook import Gaussian, IncrementalSVMClassifier, KernelBasis
 from kernelbook.solvers.primal.growing import hinge
 from kernelbook.solvers.primal.growing.active_set import active_set_solve
+from tests.naive import primal as naive
 from tests.naive.primal import objective, quadratic_program
 
 
@@ -106,3 +107,28 @@ def test_equal_margins_are_a_tie_whatever_the_rounding():
     for order in (np.arange(41), np.arange(41)[::-1]):
         model = IncrementalSVMClassifier(max_basis=1).fit(X[order], y[order])
         assert model.selected_[0] == np.flatnonzero(y[order] > 0)[0]
+
+
+@pytest.mark.parametrize("l", [0, 1, 2])
+def test_sides_are_those_of_the_naive_active_set(l):
+    agreed = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X, P = rng.normal(size=(30, 6)), rng.normal(size=(30, l))
+        y = np.where(X[:, 0] + 0.5 * rng.normal(size=30) > 0, 1.0, -1.0)
+        u = rng.uniform(0.5, 2.0, 30)
+        _, lam, beta, _ = quadratic_program(X, P, y, u)
+        alpha = np.clip(y * beta, 0.0, u)
+        alpha[alpha < 1e-6] = 0.0
+        alpha = np.where(alpha > u - 1e-6, u, alpha)
+        guess = np.where(np.arange(30) < seed % 3, 0.5 * u, alpha)  # some are put on the margin
+        expected = naive.active_set_solve(X, P, y, u, guess, 12)
+        found = active_set_solve(X, P, y, u, lam, guess)
+        if (guess > 0)[guess < u].sum() > 6 + l:
+            assert found is None
+        elif expected is not None:
+            assert found is not None
+            assert np.abs(found[0] - expected[0]).max() < 1e-8
+            assert np.abs(found[2] - expected[2]).max() < 1e-7
+            agreed += 1
+    assert agreed >= 2
