@@ -1,4 +1,4 @@
-"""What the learners over a basis share: they have a basis where the others have a kernel."""
+"""What the learners with a basis in place of a kernel share."""
 
 from sklearn.base import ClassifierMixin
 
@@ -22,8 +22,8 @@ class BasisClassifier(ClassifierMixin, FreeFeatureEstimator):
     def _fit_kernel(self, X, w):
         self.basis_ = seeded(as_basis(self.basis), self._seed).fit(X, sample_weight=w)
 
-    def _priced(self, X, y, sample_weight):
-        """The sample, its classes, their codes, and the price C_i of each sample's loss."""
+    def _penalized_sample(self, X, y, sample_weight):
+        """The sample, its classes, their codes, and the penalty C_i of each sample's loss."""
         sample = self._sample(X, y, sample_weight)
         classes, codes = labels(sample.y)
         check_features(sample.P, sample.w)

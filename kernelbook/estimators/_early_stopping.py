@@ -1,8 +1,8 @@
-"""A path of growing classifiers over a training sample, and the samples that watch it.
+"""A path of growing classifiers over a training sample, and its validation samples.
 
-`start` divides a sample as the parameter `stop` says: a part is held out and watches the path on
-the rest, or a path on every fold, watched by the other samples, goes along with the one on all.
-What is divided is checked as a whole first: a part may look sound where the whole is not.
+`start` divides a sample as the parameter `stop` says: a part is held out to validate the path on
+the rest, or a path on every fold, validated on the other samples, grows beside the one on all.
+The whole sample is checked before it is divided: a part may look sound where the whole is not.
 """
 
 from numbers import Integral
@@ -23,7 +23,7 @@ from kernelbook.solvers.primal.growing.selection import IncrementalPath
 __all__ = ["STOP", "Growth", "Step", "start"]
 
 STOP = ("held_out", "cv")
-"""Who may watch, if anybody does."""
+"""The validation samples that may end a path."""
 
 
 class Step(NamedTuple):
@@ -51,7 +51,7 @@ class Step(NamedTuple):
 
 
 def start(model, X, y, sample_weight, seed):
-    """The path to grow, and those on folds that watch it."""
+    """The path to grow, and those on the folds, which validate it."""
     if model.stop is not None:
         X, y, sample_weight = _checked_once(model, X, y, sample_weight)
     if model.stop == "held_out":
@@ -90,11 +90,11 @@ def _splits(model, X, y, seed):
 
 
 class Growth:
-    """The path of one estimator over one training sample, watched by a validation sample."""
+    """The path of one estimator over one training sample, with a validation sample."""
 
     def __init__(self, model, X, y, sample_weight, held, seed):
         model._seed = seed
-        sample, self.classes, codes, C = model._priced(X, y, sample_weight)
+        sample, self.classes, codes, C = model._penalized_sample(X, y, sample_weight)
         G, P, n = None if model.basis_.orthonormal else model.basis_.gram(), sample.P, codes.size
         B = G if _at_samples(model.basis_, n) else model.basis_.evaluate(sample.X)
         if model.train_on == "centers" and B.shape[1] != n:
@@ -158,7 +158,7 @@ class Growth:
 
 
 def _at_samples(basis, n):
-    """Whether function i is the very element k_i that sample i is: then f_j(x_i) = ⟨f_j, f_i⟩."""
+    """Whether function i is the element k_i of sample i: then f_j(x_i) = ⟨f_j, f_i⟩."""
     probe = np.zeros((n, 1))
     return not basis.orthonormal and basis.represent(probe) is probe
 

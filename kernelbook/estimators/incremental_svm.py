@@ -18,7 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
 from kernelbook.estimators._basis_classifier import BasisClassifier
-from kernelbook.estimators._conditioning import drift, warn_of_drift
+from kernelbook.estimators._conditioning import (
+    WARN_DROPPED,
+    prediction_drift,
+    rounding_bound,
+    warn_of_drift,
+    warn_of_rounding,
+)
 from kernelbook.estimators._early_stopping import STOP, Step, start
 from kernelbook.estimators._multiclass import SCHEMES, class_scores, predicted
 from kernelbook.estimators._validation import (
@@ -27,7 +33,6 @@ from kernelbook.estimators._validation import (
     check_positive,
     check_rtol,
 )
-from kernelbook.estimators.primal_svm import VISIBLE, blur, warn_if_blurred
 from kernelbook.numeric.threads import serial_blas
 from kernelbook.solvers.primal.growing.selection import SELECT
 
@@ -43,9 +48,9 @@ class IncrementalSVMClassifier(BasisClassifier):
         The functions to choose from; see `kernelbook.bases`.  None means translates of the
         Gaussian of width √d at the samples.
     features : transformer, callable, "constant" or None
-        The free features φ_p; they are there from the start and cost nothing.
+        The free features φ_p; they are there from the start and are not penalized.
     C : float
-        Price of a unit of hinge loss.
+        The penalty of a unit of hinge loss.
     max_basis : int
         Stop at this many functions, or earlier when all others depend on those chosen.
     select : {"most_misclassified", "best_improvement", "random"}
@@ -174,10 +179,10 @@ class IncrementalSVMClassifier(BasisClassifier):
             with bar, serial_blas:  # every step asks for it; to ask once is cheaper
                 self.path_, interrupted = self._grow(growth, folds, bar)
                 self._keep(growth)
-                apart = drift(growth.path.factor, self._weights)
+                drift = prediction_drift(growth.path.factor, self._weights)
         self._warn(growth)
-        warn_if_blurred(blur(self.basis_, growth.path.factor.X, growth.path.solutions))
-        warn_of_drift(apart)
+        warn_of_rounding(rounding_bound(self.basis_, growth.path.factor.X, growth.path.solutions))
+        warn_of_drift(drift)
         if interrupted:
             raise KeyboardInterrupt(
                 f"fit was interrupted: the learner has kept its first {len(self.path_)} functions "
@@ -240,7 +245,7 @@ class IncrementalSVMClassifier(BasisClassifier):
             )
         n = growth.truth.size
         visible = growth.path.visible(self.basis_.represent(np.zeros((n, 1))) is not None)
-        if visible > VISIBLE:
+        if visible > WARN_DROPPED:
             warnings.warn(
                 f"{self.refused_.size} basis functions were left out: up to rounding, or to rtol, "
                 "they are combinations of those in use.  Yet at the samples they differ from "

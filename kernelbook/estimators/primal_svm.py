@@ -4,7 +4,7 @@
 
 e an orthonormal basis made of the functions that `basis` names, φ the free features.  In the
 coordinates x̂_k = e_k(x) the norm is ‖w‖, so this is a linear machine (paper C), with the bias
-replaced by any number of features that cost nothing (papers A and B).  Orthonormal bases are in
+replaced by any number of free features (papers A and B).  Orthonormal bases are in
 `kernelbook.bases.orthonormal`, the solvers in `kernelbook.solvers.primal.solve`.
 """
 
@@ -19,6 +19,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from kernelbook.bases.orthonormal import METHODS, orthonormalize
 from kernelbook.certificates import Certificate
 from kernelbook.estimators._basis_classifier import BasisClassifier
+from kernelbook.estimators._conditioning import WARN_DROPPED, rounding_bound, warn_of_rounding
 from kernelbook.estimators._multiclass import SCHEMES, binary_problems, class_scores, predicted
 from kernelbook.estimators._validation import (
     check_choice,
@@ -29,13 +30,6 @@ from kernelbook.estimators._validation import (
 from kernelbook.solvers.primal.solve import LOSSES, solve_primal
 
 __all__ = ["PrimalSVMClassifier"]
-
-VISIBLE = 1e-3
-"""Dropped basis functions larger than this at the samples, relative to x̂, are worth a warning."""
-
-
-BLURRED = 1e-5
-"""The same for rounding errors of the inner products, in units of the margin."""
 
 
 class PrimalSVMClassifier(BasisClassifier):
@@ -49,7 +43,7 @@ class PrimalSVMClassifier(BasisClassifier):
     features : transformer, callable, "constant" or None
         The free features φ_p; see `kernelbook.features`.
     C : float
-        Price of a unit of loss.
+        The penalty of a unit of loss.
     loss : {"hinge", "squared_hinge"}
         (1 − yf)₊ or its square.
     solver : {"dcd", "newton", "pegasos"}
@@ -139,12 +133,12 @@ class PrimalSVMClassifier(BasisClassifier):
         with self._fresh():
             self._fit(X, y, sample_weight)
         self._warn_unless_converged()
-        warn_if_blurred(self._blur)
+        warn_of_rounding(self._rounding)
         return self
 
     def _fit(self, X, y, sample_weight):
         self._seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        sample, classes, codes, C = self._priced(X, y, sample_weight)
+        sample, classes, codes, C = self._penalized_sample(X, y, sample_weight)
         coordinates = self._orthonormal_coordinates(sample.X)
 
         m = _num_samples(X)
@@ -158,7 +152,7 @@ class PrimalSVMClassifier(BasisClassifier):
             beta[sample.kept[rows]] = solution.beta
             betas.append(beta)
         self._keep(solutions, np.array(betas), coordinates, sample.kept)
-        self._blur = blur(self.basis_, coordinates, solutions)
+        self._rounding = rounding_bound(self.basis_, coordinates, solutions)
         self.classes_, self._scheme = classes, self.multiclass
 
     def _orthonormal_coordinates(self, X):
@@ -166,7 +160,7 @@ class PrimalSVMClassifier(BasisClassifier):
         self.orthonormal_ = orthonormalize(self.basis_, self.orthonormalization, self.rtol)
         B = self.basis_.evaluate(X)
         visible = self.orthonormal_.visible(B)
-        if visible > VISIBLE:
+        if visible > WARN_DROPPED:
             warnings.warn(
                 f"{self.orthonormal_.remainder.size} basis functions were dropped as dependent: up "
                 "to rtol they are combinations of the others.  Yet at the samples they differ "
@@ -261,29 +255,3 @@ class PrimalSVMClassifier(BasisClassifier):
         """The class with the largest decision value; for two classes the second where f > 0."""
         codes = predicted(self.decision_function(X))
         return self.classes_[codes]
-
-
-def blur(basis, coordinates, solutions):
-    """How much of f, in units of the margin, the rounding of inner products may hide.
-
-    f = Σ β_i ⟨x̂_i, x̂⟩ + …, and inner products that were computed are right up to ε‖x̂‖².  Far
-    from the origin that is large, though all numbers fit each other and the gap is small: what was
-    solved, exactly, is another problem.  Coordinates of an orthonormal basis are as they were
-    given.
-    """
-    if basis.orthonormal:
-        return 0.0
-    square = np.einsum("ij,ij->i", coordinates, coordinates).max()
-    return np.finfo(float).eps * square * max(np.abs(s.beta).sum() for s in solutions)
-
-
-def warn_if_blurred(blur):
-    if blur > BLURRED:
-        warnings.warn(
-            f"rounding in the inner products of the basis may change f by {blur:.1e}, where the "
-            "margin is 1, and the certificate cannot see it: the samples are far from the origin, "
-            "or C is very large.  Centre the data, use LinearBasis() for KernelBasis(Linear()), "
-            "or a smaller C.",
-            UserWarning,
-            stacklevel=3,
-        )

@@ -1,4 +1,4 @@
-"""A basis that grows: the coordinates of one orthonormal function more, for all samples.
+"""A basis that grows: the coordinates of one more orthonormal function, for all samples.
 
 Paper C, section 3.2: add basis functions one at a time, each made orthogonal to those before.
 
@@ -16,10 +16,10 @@ noise.
 η = kε G_pp/d in the square, and so is what all others have in common with it: L_jp², which by
 Cauchy and Schwarz is at most the squared distance of f_j.  As long as some f_j is far, that is a
 large error, and X̂X̂ᵀ no longer the kernel of a subspace: objectives then fall below that of the
-whole space.  Always to take the farthest function (full pivoting) would avoid it, but here others
-choose.  So a function is *postponed* while η times the largest squared distance, in units of the
-squared norm, exceeds `TRUSTED` (threshold pivoting).  The farthest never waits, and distances only
-fall: in the end everyone is chosen or refused.
+whole space.  Always taking the farthest function (full pivoting) would avoid it, but here a
+selection rule chooses.  So a function is *postponed* while η times the largest squared distance, in
+units of the squared norm, exceeds `MAX_PIVOT_ERROR` (threshold pivoting).  The farthest never
+waits, and distances only fall: in the end every function is chosen or refused.
 
 References
 ----------
@@ -33,7 +33,7 @@ from scipy import linalg, sparse
 __all__ = ["GrowingFactor"]
 
 EPS = float(np.finfo(float).eps)
-TRUSTED = 1e-8
+MAX_PIVOT_ERROR = 1e-8
 """The relative error of an inner product that one more function may cause."""
 COLUMNS = 16
 """Memory is taken for so many functions at once: two lines of a processor's cache in every row."""
@@ -97,27 +97,27 @@ class GrowingFactor:
     def distance(self, j):
         """The squared distance of function j from the span; 0 if it must be refused."""
         d = self.squares[j] - self._along[j]
-        return float(d) if d > self.blind() * self.squares[j] else 0.0
+        return float(d) if d > self.min_share() * self.squares[j] else 0.0
 
     def postponed(self):
-        """Which functions must wait, as the module says: a mask."""
+        """A mask of the functions that must wait, see the module."""
         if self._G is None:
             return np.zeros(self.squares.size, dtype=bool)
         left = np.maximum(self.squares - self._along, 0.0)
         share = left / np.where(self.squares > 0, self.squares, 1.0)
-        least = self._hidden() / TRUSTED * share.max(initial=0.0)
-        return (share > self.blind()) & (share < least)
+        least = self._rounding() / MAX_PIVOT_ERROR * share.max(initial=0.0)
+        return (share > self.min_share()) & (share < least)
 
     def farthest(self):
         """The largest distance of a function from the span; at least what would be refused."""
         d = self.squares - self._along
-        return float(np.sqrt(np.max(np.maximum(d, self.blind() * self.squares))))
+        return float(np.sqrt(np.max(np.maximum(d, self.min_share() * self.squares))))
 
-    def blind(self):
+    def min_share(self):
         """A squared distance, in units of the squared norm, below which a function is refused."""
-        return max(self._rtol, self._hidden())
+        return max(self._rtol, self._rounding())
 
-    def _hidden(self):
+    def _rounding(self):
         """The rounding error of a squared distance, in units of the squared norm."""
         return 8 * (len(self.chosen) + 1) * EPS
 
@@ -183,7 +183,7 @@ class GrowingFactor:
         for begin in range(0, len(functions), 256):
             part = functions[begin : begin + 256]
             squares = self.squares[part]
-            size = np.maximum(squares - self._along[part], self.blind() * squares)
+            size = np.maximum(squares - self._along[part], self.min_share() * squares)
             size = np.sqrt(size)
             left = np.abs(self._left(part)).max(axis=0, initial=0.0)
             largest = max(largest, float(np.max(left / np.where(size > 0, size, 1.0))))

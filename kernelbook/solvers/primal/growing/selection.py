@@ -51,12 +51,12 @@ class IncrementalPath:
     Parameters
     ----------
     B : (n, M) array or sparse matrix
-        The basis functions at the samples, and below them at samples that only look on.
+        The basis functions at the samples, and below them at validation samples.
     G : (M, M) array or None
     P : (n, ℓ) array
         The free features at the same samples.
     problems : list of (rows, sign, C)
-        The binary problems: samples, labels ±1 and prices.
+        The binary problems: samples, labels ±1 and penalties C_i.
     capacity : int
         How many functions at most.
     select : one of `SELECT`
@@ -116,7 +116,7 @@ class IncrementalPath:
             self.solutions = [machine.solve(_rows(X, rows)) for machine, (rows, _, _) in pairs]
         W = np.array([s.w for s in self.solutions])
         coef = np.array([s.coef for s in self.solutions])
-        # BLAS is slow where a matrix is a vector and it has not been told.
+        # A product with a vector is faster than one with a matrix of one column.
         self.F = (X @ W.T if len(W) > 1 else (X @ W[0])[:, None]) + self.P @ coef.T
         return True
 

@@ -15,10 +15,10 @@ Then an optimal (β, λ) is a piecewise affine function of t, and it can be foll
 
     β_i = up_i and f_i ≤ a_i,      low_i ≤ β_i ≤ up_i and f_i = a_i,      β_i = low_i and f_i ≥ a_i.
 
-The samples in the middle form the *elbow* E.  Between two events nobody changes place, so the
-unknowns solve a linear system M z = r(t) with an affine right side.  Write the optimality system
-as H = [Φ P; Pᵀ 0] over samples and features; then M = H_SS, where S holds the elbow and those
-features p whose λ_p the elbow determines.  A λ_p that it does not determine (no sample in the
+The samples in the middle form the *elbow* E.  Between two events no sample changes its place, so
+the unknowns solve a linear system M z = r(t) with an affine right side.  Write the optimality
+system as H = [Φ P; Pᵀ 0] over samples and features; then M = H_SS, where S holds the elbow and
+those features p whose λ_p the elbow determines.  A λ_p that it does not determine (no sample in the
 elbow, say) is *pinned* at its value: any value in a whole interval is optimal.
 
 **Events.**  A sample of the elbow reaches a bound and leaves S, or f_j reaches a_j and j enters S.
