@@ -7,7 +7,7 @@ from kernelbook.solvers.svm.path import Affine, ParametricQP, Problem
 from kernelbook.solvers.svm.path.gram import DenseGram, combine_rows
 from kernelbook.solvers.svm.path.inverse import PivotedInverse
 from kernelbook.solvers.svm.path.pivots import first, first_at_margin
-from kernelbook.solvers.svm.path.tracer import project
+from kernelbook.solvers.svm.path.tracer import project_kernel
 from tests.naive import svm_path as naive
 from tests.samples.path import KERNELS, sample
 
@@ -23,7 +23,7 @@ def test_settle_solves_from_anywhere(kernel):
     pytest.importorskip("cvxopt")
     X, y = sample(40, 1)
     P = np.ones((40, 1))
-    K = project(KERNELS[kernel](X), P / np.sqrt(40))[0]
+    K = project_kernel(KERNELS[kernel](X), P / np.sqrt(40))[0]
 
     def problem(y, upper):
         top = y * upper

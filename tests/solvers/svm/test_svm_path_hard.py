@@ -328,7 +328,7 @@ def test_a_spoilt_inverse_is_noticed():
     X, y = sample(30, 2)
     P = np.ones((30, 1))
     tracer = PathTracer(gaussian(X), P, y, np.ones(30))
-    qp, _ = tracer.begin(0.5 / (tracer.gram.scale * 30))
+    qp, _ = tracer.find_start(0.5 / (tracer.gram.scale * 30))
     qp.restate(tracer.in_beta(), qp_start := 0.5 / (tracer.gram.scale * 30))
     for number, _ in enumerate(qp.follow(1e3 * qp_start)):
         if number == 12:
@@ -354,7 +354,7 @@ def test_steps_in_the_last_digit_are_no_progress(monkeypatch):
     X, y = sample(20, 4)
     tracer = PathTracer(gaussian(X), np.ones((20, 1)), y, np.ones(20))
     C = 0.5 / (tracer.gram.scale * 20)
-    qp, _ = tracer.begin(C)
+    qp, _ = tracer.find_start(C)
     qp.restate(tracer.in_beta(), C)
     monkeypatch.setattr(qp, "_next_event", lambda: (np.spacing(qp.t), 0, 1))
     monkeypatch.setattr(qp, "_pivot", lambda sample, side: None)

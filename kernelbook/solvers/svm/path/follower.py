@@ -1,20 +1,20 @@
-"""`ParametricQP`: a solution that is followed, moved to another problem, and kept accurate."""
+"""`ParametricQP`: follow a solution, move it to another problem, keep it accurate."""
 
 from copy import copy
 
 import numpy as np
 
 from kernelbook.solvers.svm.path.inverse import PivotedInverse
-from kernelbook.solvers.svm.path.pivots import FLAT, Pivots, first, first_at_margin
+from kernelbook.solvers.svm.path.pivots import RATE_RTOL, Pivots, first, first_at_margin
 from kernelbook.solvers.svm.path.problem import Affine, PathError
 
 __all__ = ["ParametricQP"]
 
-REFRESH = 50
+REFRESH_AFTER = 50
 """M⁻¹, f and the carried sums are computed afresh after so many updates of M⁻¹."""
-SPOILT = 1e-9
+REFACTOR_RESIDUAL = 1e-9
 """Equations that fail by more than this, relative, after refining: M⁻¹ is no longer M's inverse."""
-STILL = 10
+MAX_STALLED = 10
 """So many pivots a sample without progress mean that the path is lost."""
 
 
@@ -85,7 +85,7 @@ class ParametricQP(Pivots):
         self.t = float(t)
         self.exact_problem, self.problem = problem, problem.perturbed(self.noise)
 
-    def settle(self, problem):
+    def resolve(self, problem):
         """Solve a problem that does not depend on t, from wherever the present state is.
 
         Move β to the bounds and into the box; shift a and q so that the result is optimal;
@@ -174,7 +174,7 @@ class ParametricQP(Pivots):
         bound, 0 for one that reaches the margin; sample is None at the end.  Beyond the last
         event a path can be followed to t_end = inf.
         """
-        self._still = 0
+        self._stalled = 0
         while True:
             sample, side = self._segment(t_end)
             yield sample, side
@@ -184,12 +184,12 @@ class ParametricQP(Pivots):
 
     def _segment(self, t_end):
         """Go to the end of the present segment; returns the event there, (None, 0) at t_end."""
-        if self.M.n_updates >= REFRESH:
+        if self.M.n_updates >= REFRESH_AFTER:
             self.refresh()
         before = self.t
         while (broken := self._direction()) is not None:
             self._jump(*broken)
-            self._count_still(before, 1)
+            self._count_stalled(before, 1)
         step, sample, side = self._next_event()
         if self.t + step >= t_end:
             step, sample, side = t_end - self.t, None, 0
@@ -198,13 +198,13 @@ class ParametricQP(Pivots):
             self.lam += step * self.dlam
             self.f += step * self.df
         self.t = t_end if sample is None else self.t + step
-        self._count_still(before, 1)
+        self._count_stalled(before, 1)
         return sample, side
 
-    def _count_still(self, before, pivots):
+    def _count_stalled(self, before, pivots):
         """So many more pivots since t was `before`; by rounding, t can creep."""
-        self._still = 0 if self.t - before > FLAT * abs(before) else self._still + pivots
-        if self._still > STILL * (self.n + 10):
+        self._stalled = 0 if self.t - before > RATE_RTOL * abs(before) else self._stalled + pivots
+        if self._stalled > MAX_STALLED * (self.n + 10):
             raise PathError(f"no progress at t = {self.t:.6g}: too many events coincide.")
 
     def _pivot(self, sample, side):
@@ -229,7 +229,7 @@ class ParametricQP(Pivots):
         """
         start = beta.copy(), lam.copy()
         f, error = self._refined(beta, lam, v, a, q, size)
-        if error > SPOILT and self.M.n_updates:
+        if error > REFACTOR_RESIDUAL and self.M.n_updates:
             self.M.refactor()
             beta[:], lam[:] = start
             f, _ = self._refined(beta, lam, v, a, q, size)
@@ -247,7 +247,7 @@ class ParametricQP(Pivots):
             if repeat == 0:
                 size = max(size + np.abs(h).max(initial=0.0), np.abs(r).max(initial=0.0))
             error = np.abs(r).max(initial=0.0) / size if size > 0 else 0.0
-            if repeat and (error <= FLAT or repeat == 4):
+            if repeat and (error <= RATE_RTOL or repeat == 4):
                 break
             z = M.inverse @ r
             beta[E] += z[e]
@@ -259,7 +259,7 @@ class ParametricQP(Pivots):
     def _direction(self):
         """Set dβ, dλ and df; return (p, sign) of a pinned equation that they would break, or None.
 
-        Also note the sizes that rounding acts on: a rate below FLAT times that is zero.
+        Also note the sizes that rounding acts on: a rate below RATE_RTOL times that is zero.
         """
         p, M = self.problem, self.M
         self.dbeta, self.dlam = self._rates(), np.zeros(self.l)
@@ -273,11 +273,11 @@ class ParametricQP(Pivots):
         self.df = self.solve(self.dbeta, self.dlam, self._carried, p.a.rate, p.q.rate, self._size_a)
         E, A = M.samples, M.features
         moves = np.abs(self.dbeta[E])
-        if np.all(moves <= FLAT * self._size_beta):
-            # It seems that β rests.  If λ alone satisfies the equations, it does.
+        if np.all(moves <= RATE_RTOL * self._size_beta):
+            # β seems constant.  It is, if λ alone satisfies the equations.
             r = (p.a.rate - base)[E]
             dlam = np.linalg.lstsq(self.P[np.ix_(E, A)], r)[0]
-            if np.abs(r - self.P[np.ix_(E, A)] @ dlam).max(initial=0.0) <= 10 * FLAT * size:
+            if np.abs(r - self.P[np.ix_(E, A)] @ dlam).max(initial=0.0) <= 10 * RATE_RTOL * size:
                 self.dbeta[E], self.dlam[A] = 0.0, dlam
                 self.df = base + self.dlam @ self._PT
         self._size_f = (
@@ -286,7 +286,7 @@ class ParametricQP(Pivots):
         if M.pinned.any():
             broken = self.dbeta @ self.P - p.q.rate
             terms = terms + np.abs(self.dbeta[E]) @ np.abs(self.P[E])
-            broken[~M.pinned | (np.abs(broken) <= 100 * FLAT * terms)] = 0.0
+            broken[~M.pinned | (np.abs(broken) <= 100 * RATE_RTOL * terms)] = 0.0
             worst = int(np.argmax(np.abs(broken)))
             if broken[worst]:
                 return worst, np.sign(broken[worst])
@@ -295,13 +295,13 @@ class ParametricQP(Pivots):
     def _next_event(self):
         """(step, sample, side): the first sample to reach the margin (side 0) or a bound (±1)."""
         p, t, E = self.problem, self.t, self.elbow
-        flat = FLAT * self._size_f
+        flat = RATE_RTOL * self._size_f
         step, sample = first_at_margin(self.side, p.a.at, p.a.rate, t, self.f, self.df, flat)
         side = 0
         for s, bound in ((1, p.up), (-1, p.low)):
             room = s * (bound.at[E] + t * bound.rate[E] - self.beta[E])
             closing = s * (self.dbeta[E] - bound.rate[E])
-            to_bound, k = first(room, closing, FLAT * self._size_beta)
+            to_bound, k = first(room, closing, RATE_RTOL * self._size_beta)
             if to_bound < step:
                 step, sample, side = to_bound, int(E[k]), s
         return step, sample, side

@@ -1,4 +1,4 @@
-"""Samples change places: the pivots of `ParametricQP`, with their three special cases."""
+"""The pivots of `ParametricQP`: samples change places, with three special cases."""
 
 import numpy as np
 
@@ -7,11 +7,11 @@ from kernelbook.solvers.svm.path.problem import PathError
 
 __all__ = ["Pivots", "first", "first_at_margin"]
 
-FLAT = 1e-14
+RATE_RTOL = 1e-14
 """A rate below this fraction of the sizes that make it up counts as zero: it is rounding."""
-RANK = 1e-9
+FEATURE_RTOL = 1e-9
 """P has columns of length √n; what is new in a row of P counts as nothing below this."""
-NULL = 1e-11
+PIVOT_RTOL = 1e-11
 """A sample depends on the elbow if crossing its whole box changes f by less than this."""
 
 
@@ -30,20 +30,20 @@ class Pivots:
         self.side[i] = side
 
     def _leave(self, i, side):
-        """The sample goes; and with the last one to determine a λ_p, so does p."""
+        """Take sample i out of the elbow, and p with the last sample that determines λ_p."""
         self._place(i, side)
         M = self.M
         row = M.inverse[np.flatnonzero(M.S == i)[0]]
         # As many samples as features: then one less cannot determine all their λ.  The diagonal of
-        # M⁻¹ is zero there, and between near copies its rounding error is far above RANK.
+        # M⁻¹ is zero there, and between near copies its rounding error is far above FEATURE_RTOL.
         enough = M.samples.size > M.features.size
-        if M.features.size == 0 or (enough and row[M.S == i][0] * self.gram.scale > RANK):
+        if M.features.size == 0 or (enough and row[M.S == i][0] * self.gram.scale > FEATURE_RTOL):
             M.delete(i)
         else:
             M.delete(i, M.n + M.features[np.argmax(np.abs(row[~M.is_sample]))])
 
     def _enter(self, j):
-        """The sample comes, with a pinned feature if it can; by exchange if it depends on E."""
+        """Add j to the elbow, with a pinned feature if possible; exchange if it depends on E."""
         M, exchanged = self.M, False
         while True:
             h = M.column(j)
@@ -51,13 +51,13 @@ class Pivots:
             if M.pinned.any():
                 new = np.where(M.pinned, self.P[j] - v[M.is_sample] @ self.P[M.samples], 0.0)
                 p = int(np.argmax(np.abs(new)))
-                if abs(new[p]) > RANK:
+                if abs(new[p]) > FEATURE_RTOL:
                     self._place(j, 0)
                     M.insert(j, M.n + p)
                     break
             pivot = M.entry(j, j) - h @ v
-            blur = self.gram.noise * (1.0 + np.abs(v[M.is_sample]).sum()) ** 2
-            if pivot > blur and pivot * self._width(j) > NULL * self.problem.unit:
+            rounding = self.gram.noise * (1.0 + np.abs(v[M.is_sample]).sum()) ** 2
+            if pivot > rounding and pivot * self._width(j) > PIVOT_RTOL * self.problem.unit:
                 self._place(j, 0)
                 M.insert_one(j, v, pivot)
                 break
@@ -85,7 +85,7 @@ class Pivots:
         inward = -float(self.side[j])
         d = -inward * v[M.is_sample]
         room = np.where(d > 0, up[E] - self.beta[E], self.beta[E] - low[E])
-        step, k = first(room, np.abs(d), np.full(E.size, 1e3 * FLAT))
+        step, k = first(room, np.abs(d), np.full(E.size, 1e3 * RATE_RTOL))
         across = up[j] - self.beta[j] if inward > 0 else self.beta[j] - low[j]
         blocked = step < across
         step = min(step, across)
@@ -103,7 +103,7 @@ class Pivots:
         dlam[p], dlam[M.features] = sign, z[~M.is_sample]
         df = self.gram.combine(M.samples, z[M.is_sample]) + self.P @ dlam
         a, still = self.problem.a(self.t), np.zeros(self.n)
-        step, j = first_at_margin(self.side, a, still, 0.0, self.f, df, 1e3 * FLAT)
+        step, j = first_at_margin(self.side, a, still, 0.0, self.f, df, 1e3 * RATE_RTOL)
         if j < 0:
             raise PathError(f"Pᵀβ = q has no solution in the box beyond t = {self.t:.6g}.")
         self.lam += step * dlam

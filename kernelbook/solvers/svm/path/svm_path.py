@@ -29,7 +29,7 @@ from kernelbook.solvers.svm.path.tracer import PathTracer
 __all__ = ["SVMPath", "svm_path"]
 
 EPS = float(np.finfo(float).eps)
-POOR = 1e-5
+WARN_VIOLATION = 1e-5
 """A violation of the optimality conditions that is worth a warning."""
 OPTIMAL = 1e-10
 """A λ that breaks no margin by more than this counts as optimal."""
@@ -82,9 +82,9 @@ class SVMPath:
         lam = piece.lam(C)
         if not piece.unique:
             lam = self._by_rule(piece, beta, lam)
-        return beta, lam if beta.any() or C == 0 else self._longer(lam)
+        return beta, lam if beta.any() or C == 0 else self._lift_margins(lam)
 
-    def _longer(self, lam):
+    def _lift_margins(self, lam):
         """λ with no margin below one by rounding, where the features separate: C times that."""
         for _ in range(3):
             least = np.min(self._y * (self._P @ lam), initial=1.0)
@@ -100,11 +100,11 @@ class SVMPath:
         h, guess = self._gram @ beta, span.Q.T @ (self._P @ lam)
         places = at_zero, piece.at_C
         chosen = span.T @ choose_multipliers(h, span.Q, self._y, self._w, *places, guess)
-        own, other = (self._breach(h + self._P @ v, *places) for v in (lam, chosen))
+        own, other = (self._violation_of_margins(h + self._P @ v, *places) for v in (lam, chosen))
         # Which λ is a question for the optimal ones only.
         return chosen if other <= max(2.0 * own, OPTIMAL) else lam
 
-    def _breach(self, f, at_zero, at_C):
+    def _violation_of_margins(self, f, at_zero, at_C):
         """By how much f breaks what the places of the samples ask of the margins."""
         over = self._y * f - 1.0
         return np.where(at_zero, -over, np.where(at_C, over, np.abs(over))).max(axis=-1)
@@ -128,7 +128,7 @@ class SVMPath:
                 lam = np.array([piece.lam(c) for piece, c in zip(some, C, strict=True)])
                 f = beta @ self._gram + lam @ self._P.T
                 at_C = np.array([piece.at_C for piece in some]) & ~free
-                breach = self._breach(f, ~(free | at_C), at_C)
+                breach = self._violation_of_margins(f, ~(free | at_C), at_C)
                 outside = np.maximum(-y * beta, y * beta - C[:, None] * w).max(axis=1)
                 size = np.abs(beta).max(axis=1)
                 balance = np.abs(beta @ Q).max(axis=1, initial=0.0) / np.where(size > 0, size, 1.0)
@@ -198,7 +198,7 @@ def svm_path(gram, P, y, C_max=1e3, sample_weight=None) -> SVMPath:
     gram, P, y, w = _checked(gram, P, y, C_max, sample_weight)
     tracer = PathTracer(gram, P, y, w)
     path = SVMPath(tracer.trace(float(C_max)), gram, P, y, w, tracer.n_restarts)
-    if path.kkt.max() > POOR:
+    if path.kkt.max() > WARN_VIOLATION:
         k = int(np.argmax(path.kkt))
         beta = max((path(C)[0] for C in path.C[k : k + 2]), key=lambda b: np.abs(b).sum())
         rounding = 100 * EPS * np.abs(gram).max() * np.abs(beta).sum()

@@ -2,7 +2,7 @@
 
 **Where it starts.**  As C → 0 the solution is β = Cθ with θ fixed: θ solves the linear program of
 the hinge loss with the features alone, and among its solutions minimizes θᵀΦθ.  Neither
-program has to be solved.  Take a C₁ so small that the kernel cannot bring anybody to the margin
+program has to be solved.  Take a C₁ so small that the kernel cannot bring any sample to the margin
 and put *every* sample at its upper bound, β = C₁ w∘y, λ = 0: this is optimal for the problem with
 Pᵀβ = q, q = Pᵀ(C₁w∘y).  Lead q to zero, along a path that is piecewise affine, too.
 From there C goes down to 0 and up to `C_max`.  Downwards the unknown is θ = β/C, whose box is
@@ -24,24 +24,25 @@ from kernelbook.solvers.svm.multipliers import hard_margin_multipliers
 from kernelbook.solvers.svm.path import Affine, ParametricQP, PathError, Problem
 from kernelbook.solvers.svm.path.gram import DenseGram
 
-__all__ = ["PathTracer", "Piece", "project"]
+__all__ = ["PathTracer", "Piece", "project_kernel"]
 
 EPS = float(np.finfo(float).eps)
 BOTTOM = 1e-8
 """Below this fraction of C₁ no event is looked for: the first piece reaches to C = 0."""
-GOOD = 1e-8
-"""A larger violation on a piece, beyond rounding, makes the path start anew there."""
-COARSE = 1e-6
-"""A larger relative gap at the start makes it start anew."""
+RESTART_VIOLATION = 1e-8
+"""A larger violation on a piece, beyond rounding, makes the path restart there."""
+MAX_START_GAP = 1e-6
+"""A larger relative gap at the start leads to another start."""
 RESTARTS = 50
+"""Restarts of one path; with more it counts as lost."""
 ATTEMPTS = 5
-"""So often a piece that is not good is tried anew; then it is kept, and its violation told."""
+"""So often a piece with a larger violation is traced anew; then it is kept, and `kkt` says so."""
 PERTURBATIONS = (1e-11, 1e-10, 1e-9, 1e-8, 1e-7)
 """Ties are broken by the least of these that leads to a start; each is another draw, too."""
-STUCK = (1e-9, 1e-11, 1e-13)
+BOUND_SNAP_TOLS = (1e-9, 1e-11, 1e-13)
 """A β that differs from a moving bound by less than one of these, in units of C w, may be there."""
-FAIR = 1e-10
-"""A violation that is worth as much as none."""
+NEGLIGIBLE_VIOLATION = 1e-10
+"""A violation that counts as none."""
 NARROW = 1e-14
 """A piece narrower than this, relative to its end, is the rounding error of two events in one."""
 
@@ -60,17 +61,21 @@ class Piece(NamedTuple):
 
 
 class PathTracer:
-    """Follows the path, keeps the pieces."""
+    """Follows the path from its start and collects the pieces.
+
+    The stages of `trace`: a start at C₁ (`find_start`), the pieces below it (`descend`), those
+    above it (`climb`), each with restarts where rounding has defeated the follower.
+    """
 
     def __init__(self, gram, P, y, w):
         n = y.size
-        self.y, self.u, self.pieces, self.n_restarts, self.apart = y, w * y, [], 0, None
+        self.y, self.u, self.pieces, self.n_restarts, self.separating = y, w * y, [], 0, None
         self.span = span = column_space(P)
         self.low, self.up = np.minimum(self.u, 0.0), np.maximum(self.u, 0.0)
         # Φ in units of its size, a power of two, and C in units of one over that.
         largest = np.abs(gram).max()
         self.size = 2.0 ** np.round(np.log2(largest)) if largest > 0 else 1.0
-        projected, self.shift = project(gram / self.size, span.Q)
+        projected, self.projection = project_kernel(gram / self.size, span.Q)
         noise = 20 * EPS
         if np.abs(projected).max() <= 100 * noise:
             projected[:] = 0.0
@@ -109,50 +114,52 @@ class PathTracer:
         C_max *= self.size
         C_1 = min(0.5 / (self.gram.scale * np.abs(self.u).sum()), C_max)
         try:
-            qp, low = self.begin(C_1)
+            qp, low = self.find_start(C_1)
         except PathError:
-            self.apart = hard_margin_multipliers(self.span.Q, self.y, np.abs(self.u))
-            if self.apart is None:
+            self.separating = hard_margin_multipliers(self.span.Q, self.y, np.abs(self.u))
+            if self.separating is None:
                 raise
-        if self.apart is None:
+        if self.separating is None:
             self.climb(qp, low, C_1, C_max)
         else:
-            self.pieces = [self.separated(self.apart, C_max)]
+            self.pieces = [self.separated(self.separating, C_max)]
         return [self.in_units(piece) for piece in self.pieces]
 
     def separated(self, nu, C_max):
         """The one piece, β = 0, if the features alone separate the sample (T3)."""
-        nobody, nothing = np.zeros(self.y.size, dtype=bool), np.zeros(0)
+        none, empty = np.zeros(self.y.size, dtype=bool), np.zeros(0)
         lam = Affine.constant(self.span.T @ nu)
         short = max(np.max(1.0 - self.y * (self.span.Q @ nu)), 0.0)
         elbow = np.zeros(0, dtype=np.intp)
-        return Piece(0.0, C_max, nobody, elbow, Affine(nothing, nothing), lam, False, short)
+        return Piece(0.0, C_max, none, elbow, Affine(empty, empty), lam, False, short)
 
-    def begin(self, C_1):
+    def find_start(self, C_1):
         """The solution at C_1, the pieces below, and where the piece with C_1 begins.
 
-        If the features alone separate the sample, `apart` has a ν that does, and there is no more
-        to the path than β = 0.  Where near copies of a point have different labels they may do so
-        by a hair, with a ν of 10⁸; a larger perturbation does not see it.
+        If the features alone separate the sample, `separating` has a ν that does, and β = 0 is the
+        whole path.  Where near copies of a point have different labels they may do so by a hair,
+        with a ν of 10⁸; a larger perturbation does not notice it.
         """
         best = None
-        for again in range(2 * len(PERTURBATIONS)):
-            size, settle = PERTURBATIONS[again // 2], again % 2
+        for attempt in range(2 * len(PERTURBATIONS)):
+            size, resolve = PERTURBATIONS[attempt // 2], attempt % 2
             try:
-                qp = self.anew(None, C_1, again // 2 + 2) if settle else self.start(C_1, size)
+                qp = self.restart(None, C_1, attempt // 2 + 2) if resolve else self.start(C_1, size)
                 margin = np.min(self.y * (self.Q @ qp.lam))
                 if margin > 0.5:
-                    self.apart = np.sqrt(self.y.size) / min(margin, 1.0) * qp.lam
+                    self.separating = np.sqrt(self.y.size) / min(margin, 1.0) * qp.lam
                     return qp, 0.0
                 low = self.descend(qp.copy(), C_1)
             except PathError:
                 self.n_restarts += 1
                 continue
+            # Accept a start whose gap and violation are small; otherwise keep the best.
             gap, worst = self.gap(qp, C_1), max((piece.kkt for piece in self.pieces), default=0.0)
-            rank = gap if gap > COARSE else 0.0, worst
+            rank = gap if gap > MAX_START_GAP else 0.0, worst
             if best is None or rank < best[0]:
                 best = rank, qp, low, self.pieces
-            if gap <= COARSE and worst <= GOOD + EPS * np.abs(self.Q @ qp.lam).max():
+            allowed = RESTART_VIOLATION + EPS * np.abs(self.Q @ qp.lam).max()
+            if gap <= MAX_START_GAP and worst <= allowed:
                 break
             self.n_restarts += 1
         if best is None:
@@ -177,7 +184,7 @@ class PathTracer:
         return piece._replace(low=low, high=high, beta=beta, lam=lam)
 
     def start(self, C_1, perturbation):
-        """The solution at C_1, from the one with everybody at the bound."""
+        """The solution at C_1, from the one with every sample at its bound."""
         qp = ParametricQP(self.gram, self.Q, self.at(C_1), 0.0, np.sign(self.u), perturbation)
         qp.restate(self.at(C_1, self.Q.T @ qp.beta), 0.0)
         for _ in qp.follow(1.0):
@@ -206,14 +213,15 @@ class PathTracer:
     def climb(self, qp, low, C_1, C_max):
         """Keep the pieces from `low` < C_1 to C_max."""
         qp.restate(self.in_beta(), C_1)
-        again = 0
+        attempt = 0
         while low < C_max:
             try:
-                if again:
-                    C = min(max(low, C_1) * (1.0 + 1e-9 * 4.0 ** (again - 1)), C_max)
-                    qp = self.anew(qp, C, again)
+                if attempt:
+                    C = min(max(low, C_1) * (1.0 + 1e-9 * 4.0 ** (attempt - 1)), C_max)
+                    qp = self.restart(qp, C, attempt)
                 last = entered = None
                 for event in qp.follow(C_max):
+                    # The ends of the piece, from the unperturbed solution.
                     solution = self.exact(qp)
                     if last is not None and entered is not None:
                         low = self.entry(qp, solution, entered, last, low)
@@ -221,13 +229,14 @@ class PathTracer:
                     high = max(self.crossing(qp, solution, event, qp.t), low)
                     if high - low <= NARROW * high:
                         continue
+                    # Keep it, unless it is so poor that a restart may do better.
                     piece = self.piece(qp, solution, low, high)
-                    if piece.kkt > GOOD + self.rounding * high and again < ATTEMPTS:
+                    if piece.kkt > RESTART_VIOLATION + self.rounding * high and attempt < ATTEMPTS:
                         raise PathError
                     self.pieces.append(piece)
-                    last, low, again = (qp.side.copy(), solution), high, 0
+                    last, low, attempt = (qp.side.copy(), solution), high, 0
             except PathError as error:
-                again += 1
+                attempt += 1
                 self.n_restarts += 1
                 if self.n_restarts > RESTARTS:
                     raise PathError(
@@ -235,12 +244,12 @@ class PathTracer:
                         "nearly singular for larger C.  Take a smaller C_max."
                     ) from error
 
-    def anew(self, qp, C, again):
+    def restart(self, qp, C, attempt):
         """The solution at C: from the present state, and if that did not help, from nothing."""
-        if again > 1:
-            nothing, size = self.at(0.0), PERTURBATIONS[(again - 2) % len(PERTURBATIONS)]
-            qp = ParametricQP(self.gram, self.Q, nothing, 0.0, np.sign(self.u), size, seed=again)
-        qp.settle(self.at(C))
+        if attempt > 1:
+            nothing, size = self.at(0.0), PERTURBATIONS[(attempt - 2) % len(PERTURBATIONS)]
+            qp = ParametricQP(self.gram, self.Q, nothing, 0.0, np.sign(self.u), size, seed=attempt)
+        qp.resolve(self.at(C))
         qp.restate(self.in_beta(), C)
         return qp
 
@@ -331,17 +340,17 @@ class PathTracer:
         kkt = [max(self.violation(qp.side, s, C) for C in (low, high)) for s in solutions]
         k = int(np.argmin(kkt))
         nu = solutions[k][1]
-        beta, at_C, elbow, kkt = self.settled(qp, solutions[k], low, high, kkt[k])
+        beta, at_C, elbow, kkt = self.with_samples_at_bounds(qp, solutions[k], low, high, kkt[k])
         size = np.sqrt(self.y.size)
         lam = Affine(
-            self.span.T @ (size * nu.at - self.shift @ beta.at),
-            self.span.T @ (size * nu.rate - self.shift @ beta.rate),
+            self.span.T @ (size * nu.at - self.projection @ beta.at),
+            self.span.T @ (size * nu.rate - self.projection @ beta.rate),
         )
         part = Affine(beta.at[elbow], beta.rate[elbow])
         unique = np.linalg.matrix_rank(self.Q[elbow], tol=1e-8) == self.span.rank
         return Piece(low, high, at_C, elbow, part, lam, bool(unique), kkt)
 
-    def settled(self, qp, solution, low, high, kkt):
+    def with_samples_at_bounds(self, qp, solution, low, high, kkt):
         """(β, at_C, elbow, violation) with the samples at their bounds that stay there.
 
         They can be in the elbow of the follower all the same.  But one that differs from its bound
@@ -350,7 +359,7 @@ class PathTracer:
         """
         (beta, nu, f), E = solution, qp.elbow
         share, start = beta.rate[E] / self.u[E], np.abs(beta.at[E] / self.u[E])
-        for stuck in STUCK:
+        for stuck in BOUND_SNAP_TOLS:
             # In units of the least C: what is nothing at a C of 10¹² may be all there is at 10³.
             still = start <= stuck * low
             full = still & (np.abs(share - 1) <= stuck)
@@ -365,7 +374,7 @@ class PathTracer:
             moved[1].rate += self.gram.combine(G, bound - beta.rate[G])
             there = moved[0], nu, moved[1]
             before, after = (self.violation(qp.side, s, high, high) for s in (solution, there))
-            if after <= max(2 * before, FAIR + self.rounding * high):
+            if after <= max(2 * before, NEGLIGIBLE_VIOLATION + self.rounding * high):
                 at_C = self.at_C.copy()
                 at_C[E[full]] = True
                 kkt = max(self.violation(qp.side, there, C) for C in (low, high))
@@ -388,14 +397,14 @@ class PathTracer:
         return max(margin, box / C, unit * balance / C)
 
 
-def project(gram, B):
+def project_kernel(gram, B):
     """MΦM for M = I − BBᵀ, symmetric, and BᵀΦ."""
     if B.shape[1] == 0:
         return gram.copy(), np.empty((0, len(gram)))
-    shift = B.T @ gram
-    half = 0.5 * (shift.T - B @ (shift @ B))
-    out = gram - B @ (shift - half.T)
+    projection = B.T @ gram
+    half = 0.5 * (projection.T - B @ (projection @ B))
+    out = gram - B @ (projection - half.T)
     out -= half @ B.T
     out -= B @ (B.T @ out)
     out -= (out @ B) @ B.T
-    return 0.5 * (out + out.T), shift
+    return 0.5 * (out + out.T), projection
