@@ -10,18 +10,19 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from kernelbook import IncrementalSVMClassifier
 from kernelbook.solvers.primal.growing import hinge
+from kernelbook.solvers.primal.growing.factor import GrowingFactor
 
 
 @pytest.mark.parametrize("stop", [None, "held_out"])
 @pytest.mark.parametrize(
     "place",
-    ["active_set_solve", "GrowingFactor.append"],
+    ["hinge.active_set_solve", "factor.GrowingFactor.append"],
 )
 def test_an_interrupted_path_keeps_its_steps(place, stop, monkeypatch):
     """Whether the interrupt comes while the fourth function is solved for, or before."""
     X, y = make_moons(80, noise=0.2, random_state=0)
     model = IncrementalSVMClassifier(max_basis=6, stop=stop, patience=None, random_state=0)
-    real = hinge.active_set_solve if "active_set" in place else hinge.GrowingFactor.append
+    real = hinge.active_set_solve if "active_set" in place else GrowingFactor.append
 
     def impatient(*args):
         wide = args[0].shape[1] if "active_set" in place else len(args[0].chosen) + 1
@@ -30,7 +31,7 @@ def test_an_interrupted_path_keeps_its_steps(place, stop, monkeypatch):
         return real(*args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(f"kernelbook.solvers.primal.growing.hinge.{place}", impatient)
+        patch.setattr(f"kernelbook.solvers.primal.growing.{place}", impatient)
         with pytest.raises(KeyboardInterrupt, match="first 3 functions of max_basis=6"):
             model.fit(X, y)
     short = clone(model).set_params(max_basis=3).fit(X, y)

@@ -235,7 +235,7 @@ def test_inner_products_far_from_the_origin_are_announced_before_they_hurt(shift
     with pytest.warns(UserWarning, match="rounding in the inner products"):
         far = PrimalSVMClassifier(KernelBasis(Linear()), C=10.0).fit(X + shift, y)
     error = np.abs(far.decision_function(X + shift) - near.decision_function(X)).max()
-    assert error < 1e3 * far._blur
+    assert error < 1e3 * far._rounding
 
 
 # ------------------------------------------------------------------------------ what they are

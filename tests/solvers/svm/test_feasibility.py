@@ -6,6 +6,7 @@ from cvxopt import matrix, solvers
 
 from kernelbook.numeric.column_space import column_space
 from kernelbook.numeric.piecewise_linear import zero_of_slope
+from kernelbook.solvers.svm.feasibility import make_feasible
 from kernelbook.solvers.svm.feasibility import project_to_feasible as project
 
 EXACT = {"show_progress": False, "abstol": 1e-13, "reltol": 1e-13, "feastol": 1e-13}
@@ -75,3 +76,18 @@ def test_the_search_finds_the_zero_of_a_falling_slope(length):
     assert abs(slope(t)) <= 1e-12 * slope(0.0)
     assert slope(0.9 * t) > 0 > slope(1.1 * t)
     assert search(Q @ s) == 0.0
+
+
+def test_an_infinite_bound_gives_no_nan():
+    """The squared hinge has no upper bound: where no step is defined the search ends."""
+    rng = np.random.default_rng(0)
+    for seed in range(40):
+        m = 30
+        y = np.where(rng.random(m) < 0.5, 1.0, -1.0)
+        lower, upper = np.where(y > 0, 0.0, -np.inf), np.where(y > 0, np.inf, 0.0)
+        beta = y * rng.exponential(size=m) * (rng.random(m) < 0.2)
+        Q = np.linalg.qr(rng.normal(size=(m, 1 + seed % 3)))[0]
+        z = make_feasible(Q, beta, lower, upper)
+        assert np.isfinite(z).all()
+        assert np.abs(Q.T @ z).max() <= 1e-9 * max(np.linalg.norm(z), 1e-300)
+        assert np.all((z >= lower) & (z <= upper))
