@@ -18,7 +18,7 @@ def solved(engine, K, P, y, upper):
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "linear"])
-def test_settle_solves_from_anywhere(kernel):
+def test_resolve_from_anywhere(kernel):
     """From the solution for other labels, other weights and another C."""
     pytest.importorskip("cvxopt")
     X, y = sample(40, 1)
@@ -34,7 +34,7 @@ def test_settle_solves_from_anywhere(kernel):
     engine = ParametricQP(DenseGram(K), P, problem(y, 0 * upper), 0.0, np.sign(y))
     for seed in range(4):
         rng = np.random.default_rng(seed)
-        engine.settle(problem(y, upper))
+        engine.resolve(problem(y, upper))
         assert solved(engine, K, P, y, upper)
         y = np.where(rng.random(40) < 0.8, y, -y)
         upper = rng.uniform(0.1, 10.0, 40)
