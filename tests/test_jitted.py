@@ -7,15 +7,11 @@ from tests.paths import ROOT
 from tests.test_imports import MODULES
 
 UNNAMED = {
-    "solvers.primal.growing.active_set": {"_search", "_side", "_equations", "_pseudo_inverse"},
-    "solvers.primal.growing.inner_products": {"_take_over", "_join"},
-    "solvers.primal.growing.newton": {"_descend", "_arguments", "_face", "_size"},
     "solvers.svm.large.lanes": {
         *("_copy_row", "_gaussian_row", "assemble_row", "_gather_rows", "_subtract_rows"),
     },
     "solvers.svm.large.smo_lanes": {"_gain"},
     "solvers.svm.pairs.solve": {"newton_and_product", "_smo_and_newton"},
-    "solvers.svm.path.inverse": {"exchange", "unborder"},
     "solvers.svm.smo": {"_least_curvature"},
 }
 """Jitted functions that no test names yet.  This list may only shrink."""

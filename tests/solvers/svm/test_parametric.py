@@ -5,7 +5,7 @@ import pytest
 
 from kernelbook.solvers.svm.path import Affine, ParametricQP, Problem
 from kernelbook.solvers.svm.path.gram import DenseGram, combine_rows
-from kernelbook.solvers.svm.path.inverse import PivotedInverse
+from kernelbook.solvers.svm.path.inverse import PivotedInverse, border, exchange, unborder
 from kernelbook.solvers.svm.path.pivots import first, first_at_margin
 from kernelbook.solvers.svm.path.tracer import project_kernel
 from tests.naive import svm_path as naive
@@ -87,3 +87,25 @@ def test_ratio_test():
         f, df = rng.normal(size=8), side * closing + da
         a = side * room - t * da + f
         assert first_at_margin(side, a, da, t, f, df, flat[0]) == pytest.approx(expected)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("block", [1, 2])
+def test_rows_of_an_inverse_come_go_and_change_places(block):
+    """`border`, `exchange` and `unborder` beside inverses taken afresh."""
+    rng = np.random.default_rng(block)
+    s, size = 6, 6 + block
+    A = rng.normal(size=(size, size))
+    A, W = A @ A.T + np.eye(size), np.zeros((10, 10))
+    W[:s, :s] = np.linalg.inv(A[:s, :s])
+    V = (W[:s, :s] @ A[:s, s:]).T
+    border(W, s, V, np.linalg.inv(A[s:, s:] - V @ A[:s, s:]))
+    assert W[:size, :size] == pytest.approx(np.linalg.inv(A), rel=1e-10, abs=1e-12)
+    S, order = np.arange(size), np.arange(size)
+    exchange(S, W, size, 1, size - 1)
+    order[[1, size - 1]] = order[[size - 1, 1]]
+    assert np.array_equal(S, order)
+    A = A[np.ix_(order, order)]
+    assert W[:size, :size] == pytest.approx(np.linalg.inv(A), rel=1e-10, abs=1e-12)
+    unborder(W, s, np.linalg.inv(W[s:size, s:size]))
+    assert W[:s, :s] == pytest.approx(np.linalg.inv(A[:s, :s]), rel=1e-10, abs=1e-12)
