@@ -10,7 +10,6 @@ import kernelbook
 
 WITHOUT_EXAMPLE = {
     "C_from_reg",
-    "GRLSClassifier",
     "GRLSClassifierCV",
     "GRLSRegressorCV",
     "PrimalSVMClassifier",

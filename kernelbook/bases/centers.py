@@ -29,12 +29,12 @@ from numbers import Integral
 
 import numpy as np
 from scipy.linalg import lapack
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 
 from kernelbook.numeric.blas import solve_rows
 from kernelbook.numeric.tiles import silent
 
-__all__ = ["RULES", "check_rule", "choose_centers", "leverage_scores"]
+__all__ = ["RULES", "check_rule", "choose_centers", "given_centers", "leverage_scores"]
 
 RULES = ("uniform", "leverage", "kmeans")
 
@@ -45,6 +45,19 @@ def check_rule(rule, n):
         raise ValueError(f"centers={rule!r} is not known; use one of {RULES}, or an array of rows.")
     if not isinstance(n, Integral) or isinstance(n, bool | np.bool_) or n < 1:
         raise ValueError(f"n_centers must be an integer ≥ 1, not {n!r}.")
+
+
+def given_centers(rows, d):
+    """Centres that the user passed, checked and copied."""
+    centers = check_array(
+        rows, accept_sparse="csr", dtype=np.float64, input_name="centers", copy=True
+    )
+    if centers.shape[1] != d:
+        raise ValueError(
+            f"centers has {centers.shape[1]} columns and X has {d}; a centre must be a point of "
+            "the same space."
+        )
+    return centers
 
 
 def choose_centers(rule, X, n, weights, random_state, kernel=None, reg=None, tick=silent):

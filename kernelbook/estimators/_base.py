@@ -1,7 +1,7 @@
 """What all learners share: from what a user passes to (Gram matrix, P, y, w), and back to f.
 
 The estimators contain no mathematics.  They check the input, evaluate the kernel and the
-features, hand arrays to a solver, and keep its arrays as fitted attributes.  The part of this
+features, pass arrays to a solver, and keep its arrays as fitted attributes.  The part of this
 that does not depend on the loss is here.
 
 With `kernel="precomputed"`, X is the Gram matrix itself (m×m in `fit`, n×m in `predict`), and the
@@ -21,9 +21,9 @@ from kernelbook.distributed import in_memory
 from kernelbook.features import GivenFeatures, as_features, evaluate, fit_features
 from kernelbook.kernels import Kernel, as_kernel
 
-__all__ = ["FreeFeatureEstimator", "Sample"]
+__all__ = ["FreeFeatureEstimator", "Sample", "as_given", "take"]
 
-# What to start from when a search is to reach inside a parameter that has no inside.
+# What to suggest where a search reaches for a parameter of a value that has none.
 _REMEDIES = {
     "kernel": "kernel=Gaussian(), for instance, whose width is kernel__width",
     "features": "features=Polynomials(), for instance, whose degree is features__degree",
@@ -31,16 +31,40 @@ _REMEDIES = {
 }
 
 
+def as_given(raw, X):
+    """X as the features see it: a data frame as it is, since they may select columns by name."""
+    return raw if hasattr(raw, "iloc") else X
+
+
+def take(X, rows):
+    """Some rows of an array or a data frame."""
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
 @dataclass
 class Sample:
-    """The training sample as the solvers want it; rows of zero weight are gone."""
+    """The training sample as the solvers want it; rows of zero weight are gone.
+
+    Attributes
+    ----------
+    X, y, w : arrays
+        For kernel="precomputed", X is the Gram matrix of the rows that are left.
+    given : array or data frame
+        X as the features see it.
+    kept : array of int
+        Which rows are left.
+    size : int
+        How many rows there were.
+    P : (m, ℓ) array
+    """
 
     X: np.ndarray
     y: np.ndarray
     w: np.ndarray
-    P: np.ndarray
+    given: object
     kept: np.ndarray
-    size: int  # with those that are gone
+    size: int
+    P: np.ndarray | None = None
 
 
 class FreeFeatureEstimator(BaseEstimator):
@@ -72,15 +96,15 @@ class FreeFeatureEstimator(BaseEstimator):
     @contextmanager
     def _fresh(self):
         """Inside, a fit: from nothing, and if it fails, leaving nothing half fitted behind."""
-        self._forget()
+        self._reset()
         try:
             yield
         except KeyboardInterrupt as interrupt:
-            self._forget()
+            self._reset()
             what = interrupt.args or ("fit was interrupted and has kept nothing.",)
             raise KeyboardInterrupt(*what) from None
         except BaseException as error:
-            self._forget()
+            self._reset()
             # Ctrl-C may strike where Numba unpacks its arguments, and then has another name.
             while isinstance(error, SystemError):
                 error = error.__cause__
@@ -88,12 +112,16 @@ class FreeFeatureEstimator(BaseEstimator):
                 raise KeyboardInterrupt("fit was interrupted and has kept nothing.") from None
             raise
 
-    def _forget(self):
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
+    _private_state = ("_pairwise", "_takes_sparse", "_n_free", "_columns", "_centers")
+    """Attributes of a fit whose names do not end in an underscore."""
+
+    def _reset(self):
+        for name in list(vars(self)):
+            if name.endswith("_") or name in self._private_state:
+                delattr(self, name)
 
     def _rows(self, X, *y, **check_y):
-        """X and y, checked, in `fit`; without y, X as it must be after the `fit` that was."""
+        """X and y, checked, in `fit`; without y, X as it must be after `fit`."""
         in_memory(type(self).__name__, X, *y)
         if y:
             self._pairwise = self._precomputed
@@ -117,7 +145,8 @@ class FreeFeatureEstimator(BaseEstimator):
 
     def _weights_of(self, X, sample_weight):
         """A weight for each row, not negative, not all zero, of finite sum."""
-        in_memory(type(self).__name__, sample_weight)
+        if sample_weight is not None:
+            in_memory(type(self).__name__, sample_weight)
         w = _check_sample_weight(
             sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True
         )
@@ -134,48 +163,51 @@ class FreeFeatureEstimator(BaseEstimator):
 
     def _sample(self, X, y, sample_weight=None, P=None, **check_y) -> Sample:
         """Validate, drop absent rows, fit `kernel_` and `features_`, evaluate P."""
+        sample = self._checked(X, y, sample_weight, **check_y)
+        given_P = None if P is None else self._fit_given(P, sample)
+        if not self._pairwise:
+            self._fit_kernel(sample.X, sample.w)
+        sample.P = self._fit_features(sample) if given_P is None else given_P
+        return sample
+
+    def _checked(self, X, y, sample_weight=None, **check_y) -> Sample:
+        """Validate and drop absent rows."""
         raw = X
         X, y = self._rows(X, y, **check_y)
         m = X.shape[0]
-        if self._precomputed and X.shape[1] != m:
+        if self._pairwise and X.shape[1] != m:
             raise ValueError(
                 f"kernel='precomputed' needs a square Gram matrix in fit, not shape {X.shape}."
             )
-        w = self._weights_of(X, sample_weight)
-        given_P = None if P is None else self._fit_given(P, m)
-        kept = np.flatnonzero(w > 0)
-        # A data frame reaches the features as it is: they may select columns by name.
-        given = raw if hasattr(raw, "iloc") else X
+        return self._present(raw, X, y, self._weights_of(X, sample_weight))
+
+    def _present(self, raw, X, y, w) -> Sample:
+        """The rows of positive weight."""
+        m, kept, given = X.shape[0], np.flatnonzero(w > 0), as_given(raw, X)
         if kept.size < m:
-            X, y, w = X[kept], y[kept], w[kept]
-            given = given.iloc[kept] if hasattr(given, "iloc") else X
-            given_P = None if given_P is None else given_P[kept]
-        if self._precomputed:
-            X = X[:, kept] if kept.size < m else X
-        else:
-            self._fit_kernel(X, w)
-        P = self._fit_features(given, y, w) if given_P is None else given_P
-        return Sample(X, y, w, P, kept, m)
+            X, y, w, given = X[kept], y[kept], w[kept], take(given, kept)
+            X = X[:, kept] if self._pairwise else X
+        return Sample(X, y, w, given, kept, m)
 
     def _fit_kernel(self, X, w):
         """What the regularized part of f is made of; primal learners have a basis instead."""
         # A copy: changing the parameters of a learner must not change what it has learned.
         self.kernel_ = as_kernel(self.kernel, X.shape[1]).copy()
 
-    def _fit_given(self, P, m):
-        if not self._precomputed:
+    def _fit_given(self, P, sample):
+        if not self._pairwise:
             raise ValueError("P is taken only with kernel='precomputed'; use features instead.")
         self.features_ = GivenFeatures(P)
-        return self.features_.matrix(P, m)
+        return self.features_.matrix(P, sample.size)[sample.kept]
 
-    def _fit_features(self, X, y, w):
-        if self._precomputed and not (self.features is None or isinstance(self.features, str)):
+    def _fit_features(self, sample):
+        if self._pairwise and not (self.features is None or isinstance(self.features, str)):
             raise ValueError(
                 f"kernel='precomputed' cannot evaluate features={self.features!r}: X is a Gram "
                 "matrix.  Pass the feature matrix itself: fit(G, y, P=...), predict(G, P=...)."
             )
-        self.features_ = fit_features(as_features(self.features), X, y, w)
-        P = evaluate(self.features_, X)
+        self.features_ = fit_features(as_features(self.features), sample.given, sample.y, sample.w)
+        P = evaluate(self.features_, sample.given)
         self._n_free = P.shape[1]
         return P
 
@@ -194,10 +226,8 @@ class FreeFeatureEstimator(BaseEstimator):
     def _evaluate(self, X, dual_coef, coef, P=None):
         """f(X) = K(X, centres) dual_coef + P(X) coef."""
         check_is_fitted(self)
-        raw = X
-        X = self._rows(X)
-        given = raw if hasattr(raw, "iloc") else X
-        return self._kernel_part(X, dual_coef) + self._features_at(given, P) @ coef
+        raw, X = X, self._rows(X)
+        return self._kernel_part(X, dual_coef) + self._features_at(as_given(raw, X), P) @ coef
 
     def _kernel_part(self, X, dual_coef):
         if self._pairwise:

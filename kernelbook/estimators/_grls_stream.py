@@ -1,37 +1,41 @@
-"""Data that come in chunks: `partial_fit`, `fit_chunks` and `predict_chunks` of the G-RLS learners.
+"""G-RLS fits by sums over blocks of rows: chunks, Dask collections, and Fourier in memory.
 
-A chunk adds its sums to those of the chunks before it (`kernelbook.solvers.grls.fourier.sums`),
-so that after all of them the learner is the one that `fit` would have found on all rows at once,
-whatever the order and the size of the chunks.  Memory: one chunk and the sums.
+A block adds its sums to those of the blocks before it, so that after all of them the learner is
+the one that `fit` would have found on all rows at once, whatever the order and the size of the
+blocks (`_grls_blocks`).  Memory: one block and the sums.
 
-What cannot wait for the data has to be known before: the box, by `bounds`; and the features.
-Polynomials are scaled to the box; a transformer that learns from data must have learned already
-(`sklearn.frozen.FrozenEstimator`).
+What has to be fixed before the data come must be known: the box, by `bounds` or by given centres;
+and the features.  Polynomials are scaled to the box; a transformer that learns from data must
+have learned already (`sklearn.frozen.FrozenEstimator`).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import contextmanager
 from functools import update_wrapper, wraps
-from itertools import product
 from types import MethodType
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import is_classifier
-from sklearn.frozen import FrozenEstimator
-from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kernelbook.distributed import two_axes
-from kernelbook.estimators._grls_fourier import FourierLearner
-from kernelbook.estimators._grls_progress import statistics_bar
-from kernelbook.features import Constant, FunctionFeatures, NoFeatures, Polynomials, as_features
+from kernelbook.distributed import in_memory
+from kernelbook.distributed.fit import Survey, fit_blocks
+from kernelbook.estimators._base import Sample, take
+from kernelbook.estimators._grls import GRLS, columns
+from kernelbook.estimators._grls_blocks import ABSENT, BlockFit, FourierSums
+from kernelbook.estimators._progress import counting_bar
+from kernelbook.features import as_features, fit_features
 from kernelbook.kernels import as_kernel
+from kernelbook.solvers.grls.methods import Facts, choose
 
 __all__ = ["StreamingLearner", "streaming"]
 
+_PILOT = 2000
+
 
 class streaming:
-    """A method that learners have only with solver="fourier"; the error of others says why.
+    """A method that learners have only with a solver whose sums add up; the error says why.
 
     What scikit-learn's `available_if` does, whose error names the method only.
     """
@@ -53,21 +57,23 @@ class streaming:
         return unbound
 
     def _check(self, learner):
-        if "fourier" not in learner._solvers:
+        if "fourier" not in learner._methods:
             raise AttributeError(
                 f"{type(learner).__name__} has no {self.method.__name__}: to choose reg it needs "
                 "all samples.  Choose it on part of them, and pass it to the learner without CV, "
                 "with solver='fourier'."
             )
-        if learner.solver != "fourier":
+        given = learner.solver == "nystrom" and not isinstance(learner.centers, str)
+        if learner.solver != "fourier" and not given:
             raise AttributeError(
                 f"{type(learner).__name__} has {self.method.__name__} only with solver='fourier', "
-                f"whose sums over chunks add up; here solver={learner.solver!r}."
+                "or 'nystrom' with an array of centers, whose sums over chunks add up; here "
+                f"solver={learner.solver!r}."
             )
 
 
-class StreamingLearner(FourierLearner):
-    """Mixed into a G-RLS learner: fit on chunks."""
+class StreamingLearner(GRLS):
+    """A G-RLS learner that fits on chunks and collections, too."""
 
     @streaming
     def fit_chunks(self, chunks, classes=None):
@@ -87,37 +93,31 @@ class StreamingLearner(FourierLearner):
         """
         interrupted = None
         with self._fresh():
-            self._fourier = None
+            self._check_parameters()
             _require_iterable(chunks, "(X, y) or (X, y, sample_weight)")
-            box, known = self._known(chunks, classes)
-            start = sums = columns = None
-            count = 0
-            total = len(chunks) if hasattr(chunks, "__len__") else None
-            with statistics_bar(self.verbose, total, " chunks") as bar:
+            survey, fit, sums, count = self._survey(chunks, classes), None, 0, 0
+            length = len(chunks) if hasattr(chunks, "__len__") else None
+            with counting_bar(self.verbose, length, " chunks") as tick:
                 try:
                     for number, chunk in enumerate(chunks):
-                        given, X, y, w = self._chunk(chunk, start is None, number)
-                        if start is None and len(X):
-                            start, columns = self._start(given, X, y, w, box, known)
-                        if start is None:
+                        fit, part = self._next_sums(fit, chunk, number, survey, classes)
+                        if fit is None:
                             continue  # rows of weight zero only
-                        part = self._part(start, columns, given, X, y, w)
-                        sums, count = part if sums is None else sums + part, count + 1
-                        if bar is not None:
-                            bar.update(1)
+                        sums, count = sums + part, count + 1
+                        tick(1)
                 except KeyboardInterrupt:
-                    if sums is None:
+                    if isinstance(sums, int):
                         raise
                     interrupted = (
                         f"interrupted: the learner is fitted to the first {count} chunks, "
                         f"{sums.m} rows; partial_fit can take the others."
                     )
-            if start is None:
+            if fit is None:
                 raise ValueError(
                     "chunks is empty, or all weights are zero: a fit needs at least one chunk "
                     "(X, y) with a row of positive weight."
                 )
-            self._finish(start, sums, columns)
+            fit.finish(sums)
         self._warned()
         if interrupted:
             raise KeyboardInterrupt(interrupted)
@@ -142,42 +142,36 @@ class StreamingLearner(FourierLearner):
             yield values
 
     def _partial_fit(self, X, y, sample_weight, classes=None):
-        with self._or_as_before():
-            first = not hasattr(self, "coef_")
-            if first:
-                self._fourier = None
-            if not first and self._fourier is None:
+        with self._transaction():
+            self._check_parameters()
+            if not hasattr(self, "coef_"):
+                fit, sums = self._first_fit(X, y, sample_weight, classes), 0
+            elif getattr(self, "_blocks", None) is None:
                 raise ValueError(
                     "this learner was fitted by an exact solver, which keeps no sums: start with "
                     "partial_fit, fit_chunks, or fit with solver='fourier'."
                 )
-            given, rows, y, w = self._chunk((X, y, sample_weight), reset=first)
-            if first:
-                box = self._bounded_box()
-                if len(rows) == 0:
-                    raise ValueError(
-                        "sample_weight is zero for all of the first chunk: start with one that "
-                        "has a row of positive weight."
-                    )
-                start, columns = self._start(given, rows, y, w, box, classes)
-                sums = 0
             else:
-                start, sums = self._fourier.frame, self._fourier.statistics
-                columns = self._fourier.columns
+                fit, sums = self._blocks.resumed(self), self._blocks.total
                 self._require_unchanged(classes)
-            part = self._part(start, columns, given, rows, y, w)
-            self._finish(start, sums + part, columns)
+            fit.finish(sums + fit.sums(X, y, sample_weight))
 
-    def _values(self, X, P=None):
-        if isinstance(X, Iterator):
-            raise TypeError(
-                f"X is a {type(X).__name__}, which can be read only once: predict_chunks(X) yields "
-                "f for one chunk after the other."
+    def _first_fit(self, X, y, sample_weight, classes):
+        if self.solver == "fourier" and self.bounds is None:
+            raise ValueError(
+                "partial_fit needs bounds, the box that holds all samples to come: "
+                "bounds=[(low, high), ...], a pair for each column."
             )
-        return super()._values(X, P)
+        fit = self._begun((X, y, sample_weight), None, None, classes)
+        if fit is None:
+            raise ValueError(
+                "sample_weight is zero for all of the first chunk: start with one that has a row "
+                "of positive weight."
+            )
+        return fit
 
     @contextmanager
-    def _or_as_before(self):
+    def _transaction(self):
         """Inside, a change of state that happens completely or not at all."""
         before = dict(vars(self))
         try:
@@ -191,29 +185,71 @@ class StreamingLearner(FourierLearner):
                 ) from None
             raise
 
+    # ------------------------------------------------------- collections, and Fourier in memory
+
+    def _fit_collection(self, X, y, sample_weight, P):
+        if P is not None or self._precomputed:
+            facts = Facts(None, 1, self.reg, self.tol, collection=True)
+            choose(self.solver, facts, self._methods)
+        fit = BlockFit(self)
+        fit.finish(fit_blocks(fit, X, y, sample_weight))
+
+    def _fit_by_sums(self, sample, Y, box, grid):
+        """Fourier for a sample in memory."""
+        step = max(1, sample.X.shape[0] // _PILOT)
+        pilot = Sample(
+            *(sample.X[::step], sample.y[::step], sample.w[::step]),
+            *(take(sample.given, slice(None, None, step)), sample.kept[::step], sample.size),
+        )
+        fit = BlockFit(self)
+        fit.set_plan(FourierSums(self, self._facts(sample.X), grid))
+        self.features_ = fit_features(as_features(self.features), sample.given, sample.y, sample.w)
+        fit.fix(box, None, pilot, Y[::step], np.abs(columns(Y)).max(axis=0))
+        with counting_bar(self.verbose, len(Y)) as tick:
+            sums = fit.sums_of(sample, Y, tick)
+        fit.finish(sums)
+
     # ------------------------------------------------------------------------------ a chunk
 
-    def _chunk(self, chunk, reset, number=None):
-        if not isinstance(chunk, tuple | list) or len(chunk) not in (2, 3):
-            raise TypeError(
-                f"a chunk must be (X, y) or (X, y, sample_weight), not {type(chunk).__name__}."
-            )
-        X, y, w = (*chunk, None)[:3]
+    def _block(self, X, y, w, reset, number=None) -> Sample:
+        """A block of rows, checked; all of its weights may be zero."""
         try:
-            return self._checked(X, y, w, reset=reset, absent=True)
+            in_memory(type(self).__name__, X, y, w)
+            if sparse.issparse(X):
+                raise TypeError(f"solver={self.solver!r} needs dense rows here: pass X.toarray().")
+            raw = X
+            if reset:
+                X, y = self._rows(X, y, **self._check_y)
+            else:
+                X, y = validate_data(self, X, y, reset=False, dtype=np.float64, **self._check_y)
+            absent = w is not None and not np.any(np.asarray(w) != 0)
+            w = np.zeros(len(X)) if absent else self._weights_of(X, w)
+            return self._present(raw, X, y, w)
         except ValueError as error:
             if number is not None:
                 error.add_note(f"This was chunk {number}, counted from 0.")
             raise
 
-    def _part(self, start, columns, given, X, y, w):
-        Y = self._columns_of(y)
-        if Y.shape[1:] != columns:
+    def _begun(self, chunk, number, survey, classes):
+        """A fit that has seen its first rows; None if their weights are all zero."""
+        fit = BlockFit(self, classes)
+        fit.begin(*_unpacked(chunk), number)
+        if len(fit.pilot.X) == 0:
+            return None
+        if is_classifier(self) and classes is None and survey is None:
             raise ValueError(
-                f"y of this chunk has shape {np.shape(y)}, and the first one had rows of shape "
-                f"{columns}: all chunks must have the same outputs."
+                "the first call of partial_fit needs classes, all the labels that will come."
             )
-        return self._sums(start, given, X, two_axes(Y), w)
+        fit.freeze(survey)
+        return fit
+
+    def _next_sums(self, fit, chunk, number, survey, classes):
+        """The fit and the sums over a chunk."""
+        fit = fit or self._begun(chunk, number, survey, classes)
+        if fit is None:
+            return None, 0
+        block = self._block(*_unpacked(chunk), False, number)
+        return fit, fit.sums_of(block, self._targets_of(block.y))
 
     def _require_unchanged(self, classes):
         kernel = as_kernel(self.kernel, self.n_features_in_)
@@ -222,8 +258,8 @@ class StreamingLearner(FourierLearner):
                 f"kernel={kernel!r} is not the kernel of the chunks before, {self.kernel_!r}, and "
                 "their sums cannot be changed: call fit or fit_chunks."
             )
-        # A function's name has its place in memory, and says little after a journey by pickle.
-        before, name = self._features_before
+        # The name of a function is its address, which says little once it has been pickled.
+        before, name = self._blocks.features
         now = repr(as_features(self.features))
         if now != name and (self.features is not before or " at 0x" not in name):
             raise ValueError(
@@ -237,67 +273,53 @@ class StreamingLearner(FourierLearner):
 
     # ------------------------------------------------------------------- before the first one
 
-    def _bounded_box(self):
+    def _box(self):
+        """`bounds` as two arrays, or None."""
         if self.bounds is None:
+            return None
+        try:
+            bounds = np.asarray(self.bounds, dtype=np.float64)
+        except (TypeError, ValueError):
+            bounds = np.empty(0)
+        if bounds.shape != (self.n_features_in_, 2) or not np.isfinite(bounds).all():
             raise ValueError(
-                "partial_fit needs bounds, the box that holds all samples to come: "
-                "bounds=[(low, high), ...], a pair for each column."
+                f"bounds={self.bounds!r} must be a pair (low, high) of finite numbers for each "
+                f"column; X has {self.n_features_in_} columns."
             )
-        return self._box()
+        if (bounds[:, 0] > bounds[:, 1]).any():
+            raise ValueError(f"bounds={self.bounds!r}: low must not exceed high.")
+        return bounds[:, 0], bounds[:, 1]
 
-    def _known(self, chunks, classes):
-        """The box and the classes; where they are not given, by a first pass over the chunks."""
-        missing = [] if self.bounds is not None else ["bounds"]
+    def _survey(self, chunks, classes):
+        """Box and labels by a first pass over the chunks; None where both are given."""
+        fixed = self.bounds is not None or self.solver == "nystrom"
+        missing = [] if fixed else ["bounds"]
         if is_classifier(self) and classes is None:
             missing.append("classes")
         if not missing:
-            return None, classes
+            return None
         if iter(chunks) is chunks:
             raise ValueError(
                 f"{' and '.join(missing)} must be given for chunks that can be read only once, "
                 "as from a generator; or pass a list, or an object that can be iterated again."
             )
-        low, high, labels, first = np.inf, -np.inf, [], True
+        survey = None
         for number, chunk in enumerate(chunks):
-            _, X, y, _ = self._chunk(chunk, first, number)
-            if len(X):
-                low, high = np.minimum(low, X.min(axis=0)), np.maximum(high, X.max(axis=0))
-            if "classes" in missing:
-                labels.append(np.unique(y))
-            first = False
-        if not np.all(low <= high) and not first:
-            raise ValueError(
-                "sample_weight is zero for every sample; at least one must be positive."
-            )
-        found = np.unique(np.concatenate(labels)) if labels else classes
-        return (None if self.bounds is not None or first else (low, high)), found
+            block = self._block(*_unpacked(chunk), survey is None, number)
+            part = Survey.of(block.X, block.y, block.w, is_classifier(self))
+            survey = part if survey is None else survey.merge(part)
+        if survey is not None and not np.all(survey.low <= survey.high):
+            raise ValueError(ABSENT)
+        return survey
 
-    def _start(self, given, X, y, w, box, classes):
-        """Frame and columns, from the first chunk."""
-        low, high = self._box() if box is None else box
-        if is_classifier(self):
-            if classes is None:
-                raise ValueError(
-                    "the first call of partial_fit needs classes, all the labels that will come."
-                )
-            self._learn_classes(np.asarray(classes))
-        self._begin_kernel(X.shape[1])
-        self.features_ = self._features_of_box(as_features(self.features), low, high, given)
-        Y = self._columns_of(y)
-        return self._begin(low, high, given, two_axes(Y), w), Y.shape[1:]
 
-    def _features_of_box(self, features, low, high, given):
-        """A feature map fitted without the data: scaled to the box, or fitted before."""
-        own = Polynomials, Constant, NoFeatures, FunctionFeatures, FrozenEstimator
-        if not isinstance(features, own) and get_tags(features).requires_fit:
-            raise ValueError(
-                f"features={self.features!r} learns from data, and the data come in chunks: fit it "
-                "on a sample first and pass sklearn.frozen.FrozenEstimator(features)."
-            )
-        corners = np.array(list(product(*zip(low, high, strict=True))))
-        if hasattr(given, "iloc"):
-            corners = type(given)(corners, columns=given.columns)
-        return features.fit(corners, None)
+def _unpacked(chunk):
+    """X, y and weights or None."""
+    if not isinstance(chunk, tuple | list) or len(chunk) not in (2, 3):
+        raise TypeError(
+            f"a chunk must be (X, y) or (X, y, sample_weight), not {type(chunk).__name__}."
+        )
+    return (*chunk, None)[:3]
 
 
 def _require_iterable(chunks, what):

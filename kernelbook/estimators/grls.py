@@ -4,8 +4,8 @@ Both minimize
 
     (1/W) Σ w_i (y_i − f(x_i))² + reg·‖P₁f‖²,      W = Σ w_i,
 
-over f = Σ λ_p φ_p + Σ c_i K(x_i, ·), where the seminorm ‖P₁f‖ does not feel the features φ_p.
-How, and why it is exact, stands in `kernelbook.solvers.grls.dense`.
+over f = Σ λ_p φ_p + Σ c_i K(x_i, ·), where the seminorm ‖P₁f‖ is blind to the features φ_p.
+`kernelbook.solvers.grls.dense` says how, and why it is exact.
 
 **Weights count observations.**  A row of weight 2 is two equal rows, a row of weight 0 is absent.
 So m reads W wherever samples are counted: in the mean above (where only the ratios of the weights
@@ -15,23 +15,30 @@ there was one observation, and then there is no estimate of scale).
 **Several outputs**, and the ±1 targets of several classes, share one factorization and one `reg`.
 """
 
+import warnings
+from functools import partial
+from typing import ClassVar
+
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _num_samples
+from sklearn.utils.validation import check_is_fitted
 
-from kernelbook.distributed import in_memory, is_collection, map_labels
-from kernelbook.distributed_scores import score_collection
-from kernelbook.estimators._grls_base import GRLS
+from kernelbook.distributed import in_memory, is_collection
+from kernelbook.distributed.predict import map_labels
+from kernelbook.distributed.score import Accuracy, Squares, score_blocks
+from kernelbook.estimators._grls import columns
+from kernelbook.estimators._grls_doc import ATTRIBUTES, MATRIX_FREE, PARAMETERS
 from kernelbook.estimators._grls_stream import StreamingLearner, streaming
-from kernelbook.estimators._grls_text import ATTRIBUTES, MATRIX_FREE, PARAMETERS
 
 __all__ = ["GRLSClassifier", "GRLSRegressor"]
 
 
-class GRLSRegressor(RegressorMixin, StreamingLearner, GRLS):
-    __doc__ = f"""Regularized least squares in which some features go unpunished.
+class GRLSRegressor(RegressorMixin, StreamingLearner):
+    __doc__ = f"""Regularized least squares in which some features are not penalized.
 
     Minimizes (1/W) Σ w_i (y_i − f(x_i))² + reg·‖P₁f‖².  The same function is the universal
     kriging predictor, and for polyharmonic kernels with polynomials the smoothing spline.
@@ -49,44 +56,23 @@ class GRLSRegressor(RegressorMixin, StreamingLearner, GRLS):
     (array([2., 3.]), True)
     """
 
-    def fit(self, X, y, sample_weight=None, P=None):
-        """Fit to y of shape (m,) or (m, k).
+    _check_y: ClassVar[dict] = {"multi_output": True, "y_numeric": True}
 
-        Parameters
-        ----------
-        X : (m, d) array, or (m, m) Gram matrix for kernel="precomputed"
-            Or, with y and the weights, Dask collections: `kernelbook.distributed`.
-        y : (m,) or (m, k) array
-        sample_weight : (m,) array, optional
-            Numbers ≥ 0 that count observations.
-        P : (m, ℓ) array, optional
-            The feature matrix; only for kernel="precomputed".
-        """
-        if is_collection(X):
-            self._fit_collection(X, y, sample_weight, P)
-            return self._warned()
-        if self._by_fourier(X):
-            self._fit_fourier(X, y, sample_weight, P)
-            return self._warned()
-        with self._fresh():
-            sample = self._numeric_sample(X, y, sample_weight, P)
-            self._fit_targets(sample, sample.y, self.reg, _num_samples(X))
-        return self._warned()
+    def _targets(self, y):
+        return np.asarray(y, dtype=np.float64)
+
+    _targets_of = _targets
 
     @streaming
     def partial_fit(self, X, y, sample_weight=None):
-        """Add a chunk to what has been learned, and solve; only with solver="fourier".
+        """Add a chunk to what has been learned, and solve.
 
-        The first call needs `bounds`.  A chunk that is refused leaves the learner as it was.
-        To solve only once after many chunks, use `fit_chunks`.
+        For solver="fourier", whose first call needs `bounds`, and for "nystrom" with an array of
+        centers.  A chunk that is refused leaves the learner as it was.  To solve only once after
+        many chunks, use `fit_chunks`.
         """
         self._partial_fit(X, y, sample_weight)
         return self._warned()
-
-    def _numeric_sample(self, X, y, sample_weight, P):
-        sample = self._sample(X, y, sample_weight, P, multi_output=True, y_numeric=True)
-        sample.y = np.asarray(sample.y, dtype=np.float64)
-        return sample
 
     def predict(self, X, return_std=False, P=None, diag=None):
         """f(X), and with `return_std` also the standard deviation of f(x).
@@ -97,7 +83,7 @@ class GRLSRegressor(RegressorMixin, StreamingLearner, GRLS):
         return_std : bool
             The deviation of f, without the noise of an observation, under the Gaussian process
             with covariance scale_·Φ, noise variance scale_·reg·W/w_i and a flat prior on λ.  It
-            factors the system anew on the first call (a fitted learner keeps no m×m array).
+            factors the system again on the first call (a fitted learner keeps no m×m array).
             Where rank P < ℓ, what the sample says nothing about counts as known: λ there is
             chosen by a rule, not estimated.
         P : (n, ℓ) array, optional
@@ -113,10 +99,15 @@ class GRLSRegressor(RegressorMixin, StreamingLearner, GRLS):
 
         On Dask collections it takes one pass, and only sums travel.
         """
-        if is_collection(X) and P is None:
-            return score_collection(self, X, y, sample_weight)
-        in_memory("score", X, y, sample_weight)
-        return r2_score(y, self.predict(X, P=P), sample_weight=sample_weight)
+        check_is_fitted(self, "coef_")
+        if not is_collection(X) or P is not None:
+            in_memory("score", X, y, sample_weight)
+            return r2_score(y, self.predict(X, P=P), sample_weight=sample_weight)
+        score = score_blocks(partial(squares_of_block, self), X, y, sample_weight)
+        if np.isnan(score):
+            text = "R² is not defined for a single sample: NaN."
+            warnings.warn(text, UndefinedMetricWarning, stacklevel=2)
+        return score
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -124,10 +115,10 @@ class GRLSRegressor(RegressorMixin, StreamingLearner, GRLS):
         return tags
 
 
-class GRLSClassifier(ClassifierMixin, StreamingLearner, GRLS):
-    __doc__ = f"""Least-squares classification in which some features go unpunished.
+class GRLSClassifier(ClassifierMixin, StreamingLearner):
+    __doc__ = f"""Least-squares classification in which some features are not penalized.
 
-    Fits ±1 targets by regularized least squares: one column for two classes, one against the rest
+    Fits ±1 targets by regularized least squares: one output for two classes, one against the rest
     for more, all on one factorization.
 {PARAMETERS}
     Attributes
@@ -135,56 +126,56 @@ class GRLSClassifier(ClassifierMixin, StreamingLearner, GRLS):
     classes_ : array{ATTRIBUTES}{MATRIX_FREE}
     Notes
     -----
-    The attributes have one column (k = 1, shape (m,), (ℓ,), …) for two classes, where positive
-    values of f mean `classes_[1]`, and a column for each class otherwise.
+    For two classes there is one output (k = 1), where positive values of f mean `classes_[1]`;
+    otherwise there is one for each class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelbook import GRLSClassifier, Gaussian
+    >>> X = np.linspace(0, 1, 20)[:, None]
+    >>> f = GRLSClassifier(Gaussian(0.2), reg=1e-3).fit(X, X[:, 0] > 0.5)
+    >>> f.predict([[0.1], [0.9]]), f.coef_.shape
+    (array([False,  True]), (1, 1))
     """
 
-    def fit(self, X, y, sample_weight=None, P=None):
-        """Fit to labels y.
-
-        Parameters
-        ----------
-        X : (m, d) array, or (m, m) Gram matrix for kernel="precomputed"
-            Or, with y and the weights, Dask collections: `kernelbook.distributed`.
-        y : (m,) array of labels
-        sample_weight : (m,) array, optional
-            Numbers ≥ 0 that count observations.
-        P : (m, ℓ) array, optional
-            The feature matrix; only for kernel="precomputed".
-        """
-        if is_collection(X):
-            self._fit_collection(X, y, sample_weight, P)
-            return self._warned()
-        if self._by_fourier(X):
-            self._fit_fourier(X, y, sample_weight, P)
-            return self._warned()
-        with self._fresh():
-            sample, targets = self._labelled_sample(X, y, sample_weight, P)
-            self._fit_targets(sample, targets, self.reg, _num_samples(X))
-        return self._warned()
-
-    @streaming
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
-        """Add a chunk to what has been learned, and solve; only with solver="fourier".
-
-        The first call needs `bounds`, and `classes`, all the labels that will come.  A chunk that
-        is refused leaves the learner as it was.
-        """
-        self._partial_fit(X, y, sample_weight, classes)
-        return self._warned()
-
-    def _labelled_sample(self, X, y, sample_weight, P):
-        sample = self._sample(X, y, sample_weight, P)
-        check_classification_targets(sample.y)
-        self.classes_, index = np.unique(sample.y, return_inverse=True)
-        if self.classes_.size == 1:
+    def _learn_classes(self, y):
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        if self.classes_.size < 2:
             raise ValueError(
                 f"y has one class only, {self.classes_.tolist()}; a classifier needs at least two "
                 "classes with positive weight."
             )
+
+    def _targets(self, y):
+        self._learn_classes(y)
+        return self._targets_of(y)
+
+    def _targets_of(self, y):
+        """±1 for the classes that are known: one column for two of them, else one for each."""
+        y = np.asarray(y)
+        index = np.searchsorted(self.classes_, y).clip(max=self.classes_.size - 1)
+        unknown = self.classes_[index] != y
+        if unknown.any():
+            raise ValueError(
+                f"y has the label {y[unknown].tolist()[0]!r}, which is none of the classes "
+                f"{self.classes_.tolist()}: name all of them in classes=..."
+            )
         if self.classes_.size == 2:
-            return sample, 2.0 * index - 1.0
-        return sample, np.where(index[:, None] == np.arange(self.classes_.size), 1.0, -1.0)
+            return 2.0 * index - 1.0
+        return np.where(index[:, None] == np.arange(self.classes_.size), 1.0, -1.0)
+
+    @streaming
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Add a chunk to what has been learned, and solve.
+
+        For solver="fourier", whose first call needs `bounds`, and for "nystrom" with an array of
+        centers.  The first call needs `classes`, all the labels that will come.  A chunk that is
+        refused leaves the learner as it was.
+        """
+        self._partial_fit(X, y, sample_weight, classes)
+        return self._warned()
 
     def decision_function(self, X, P=None):
         """f(X): (n,) for two classes, otherwise (n, number of classes)."""
@@ -202,7 +193,39 @@ class GRLSClassifier(ClassifierMixin, StreamingLearner, GRLS):
 
         On Dask collections it takes one pass, and only sums travel.
         """
+        check_is_fitted(self, "coef_")
         if is_collection(X) and P is None:
-            return score_collection(self, X, y, sample_weight)
+            return score_blocks(partial(accuracy_of_block, self), X, y, sample_weight)
         in_memory("score", X, y, sample_weight)
         return accuracy_score(y, self.predict(X, P), sample_weight=sample_weight)
+
+
+def _weights(w, rows):
+    if w is None:
+        return np.ones(rows)
+    w = check_array(w, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    w = column_or_1d(w)
+    if (w < 0).any():
+        raise ValueError("sample_weight has negative numbers; weights count observations.")
+    return w
+
+
+def squares_of_block(learner, X, y, w):
+    """What a block of a collection adds to R²."""
+    y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+    f = learner.predict(X)
+    if np.shape(y) != np.shape(f):
+        raise ValueError(f"y has rows of shape {y.shape[1:]}, and f of shape {f.shape[1:]}.")
+    return Squares.of(columns(y), columns(f), _weights(w, len(f)))
+
+
+def accuracy_of_block(learner, X, y, w):
+    """What a block of a collection adds to the share of labels that are right."""
+    w, y = _weights(w, len(X)), column_or_1d(np.asarray(y))
+    kinds = y.dtype.kind + learner.classes_.dtype.kind
+    if "U" in kinds and not set(kinds) <= set("UO"):
+        raise ValueError(
+            f"y has labels like {y[0]!r}, and the classes are {learner.classes_.tolist()}: "
+            "text and numbers are never equal."
+        )
+    return Accuracy(w.sum(), w @ (learner.predict(X) == y))

@@ -11,13 +11,15 @@ import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
-from sklearn.utils.validation import _num_samples
 
-from kernelbook.estimators._grls_checks import room_for
-from kernelbook.estimators._grls_text import ATTRIBUTES
+from kernelbook.estimators._grls import check_number, columns
+from kernelbook.estimators._grls_doc import ATTRIBUTES
 from kernelbook.estimators.grls import GRLSClassifier, GRLSRegressor
-from kernelbook.solvers.grls.dense import METHODS, power_of_two
+from kernelbook.numeric.linalg import power_of_two
+from kernelbook.numeric.memory import room_for
+from kernelbook.solvers.grls.dense import gram_and_rounding
 from kernelbook.solvers.grls.loo_path import Spectrum
+from kernelbook.solvers.grls.methods import DENSE
 
 __all__ = ["GRLSClassifierCV", "GRLSRegressorCV", "RegPath"]
 
@@ -72,39 +74,45 @@ class _ChoosesReg:
     """Mixed into a G-RLS learner: choose `reg_` on the path, then fit with it."""
 
     _criteria = ("loo", "gcv")
-    _solvers = METHODS  # the path needs the spectrum of the Gram matrix
+    _methods = DENSE  # the path needs the spectrum of the Gram matrix
+    reg = 1.0  # for the choice of a method, which asks whether it is positive
 
-    def _fit_best(self, sample, Y, m):
-        regs = self._grid()
+    def _check_parameters(self):
+        check_number("tol", self.tol)
+        self._grid()
         if self.scoring not in self._criteria:
             raise ValueError(
                 f"scoring={self.scoring!r} is not known; choose one of {self._criteria}."
             )
-        self._method(sample)
-        with room_for(len(Y), 3, self._remedy()):
-            gram = self._own_gram(sample)
-            spectrum = Spectrum(gram, sample.P, sample.w, self._rounding(gram))
+
+    def _box(self):
+        return None
+
+    def _choose_reg(self, sample, Y, shift, facts):
+        with room_for(len(Y), 3, self._memory_advice(facts)):
+            kernel = None if self._pairwise else self.kernel_
+            gram, rounding = gram_and_rounding(kernel, sample.X, shift)
+            spectrum = Spectrum(gram, sample.P, sample.w, rounding)
         del gram
-        regs = spectrum.default_grid() if regs is None else regs
+        regs = spectrum.default_grid() if self.regs is None else self._grid()
         # In units of y, whose own squares might overflow, or vanish and make all reg look alike.
         unit = power_of_two(np.abs(Y).max())
-        columns = (Y / unit).reshape(len(Y), -1)
-        path = spectrum.path(columns, regs)
+        targets = columns(Y / unit)
+        path = spectrum.path(targets, regs)
         del spectrum
-        self._say_what_is_undefined(path.residuals[0, :, 0], sample)
-        criteria = self._without_noise(self._criteria_of(path, columns, sample.w), path)
+        self._warn_of_undefined(path.residuals[0, :, 0], sample)
+        criteria = self._without_noise(self._criteria_of(path, targets, sample.w), path)
         best = self._best(criteria)
         self.reg_ = float(criteria.reg[best])
         with np.errstate(over="ignore"):
             loo, gcv = criteria.loo * unit * unit, criteria.gcv * unit * unit
         self.path_ = replace(criteria, loo=loo, gcv=gcv)
         self.best_score_ = -float(getattr(self.path_, self.scoring)[best])
-        self.loo_errors_ = np.full((m, *Y.shape[1:]), np.nan)
+        self.loo_errors_ = np.full((sample.size, *Y.shape[1:]), np.nan)
         self.loo_errors_[sample.kept] = path.residuals[best].reshape(Y.shape) * unit
-        del path
-        self._fit_targets(sample, Y, self.reg_, m)
+        return self.reg_
 
-    def _remedy(self):
+    def _memory_advice(self, facts):
         plain = type(self).__name__.removesuffix("CV")
         return (
             f"search for reg with GridSearchCV over {plain}(solver='nystrom'), or 'cg', or "
@@ -112,6 +120,7 @@ class _ChoosesReg:
         )
 
     def _grid(self):
+        """The values of `regs` in descending order, or None."""
         if self.regs is None:
             return None
         try:
@@ -124,7 +133,7 @@ class _ChoosesReg:
             raise ValueError(f"regs must be positive and finite; got {self.regs!r}.")
         return np.sort(regs)[::-1]
 
-    def _say_what_is_undefined(self, residuals, sample):
+    def _warn_of_undefined(self, residuals, sample):
         count = int(np.isnan(residuals).sum())
         if count == len(residuals):
             raise ValueError(
@@ -138,7 +147,7 @@ class _ChoosesReg:
                 " a combination of the features vanishes on all other samples.  These samples do "
                 "not count in the choice of reg, and loo_errors_ is NaN there.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def _criteria_of(self, path, Y, w):
@@ -165,7 +174,7 @@ class _ChoosesReg:
             "are so small beside the rounding of the kernel matrix that leave-one-out, GCV and df "
             f"are noise: {what_then}",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
         path.residuals[noisy] = np.nan
         values = {name: value for name, value in vars(criteria).items() if value is not None}
@@ -209,13 +218,6 @@ class GRLSRegressorCV(_ChoosesReg, GRLSRegressor):
         self.tol = tol
         self.scoring = scoring
 
-    def fit(self, X, y, sample_weight=None, P=None):
-        """Choose `reg_`, then fit; arguments as for `GRLSRegressor.fit`."""
-        with self._fresh():
-            sample = self._numeric_sample(X, y, sample_weight, P)
-            self._fit_best(sample, sample.y, _num_samples(X))
-        return self._warned()
-
 
 class GRLSClassifierCV(_ChoosesReg, GRLSClassifier):
     __doc__ = f"""`GRLSClassifier` with `reg` chosen by exact leave-one-out or GCV.
@@ -240,13 +242,6 @@ class GRLSClassifierCV(_ChoosesReg, GRLSClassifier):
         self.solver = solver
         self.tol = tol
         self.scoring = scoring
-
-    def fit(self, X, y, sample_weight=None, P=None):
-        """Choose `reg_`, then fit; arguments as for `GRLSClassifier.fit`."""
-        with self._fresh():
-            sample, targets = self._labelled_sample(X, y, sample_weight, P)
-            self._fit_best(sample, targets, _num_samples(X))
-        return self._warned()
 
     def _missed(self, left_out, Y, share):
         f = Y - left_out

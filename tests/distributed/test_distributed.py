@@ -241,7 +241,7 @@ def test_only_sums_travel(client):
     """What comes back from the workers does not depend on how many samples there are."""
     x, y = dask_arrays(np.tile(X, (30, 1)), np.tile(Y, 30), rows=4000)
     ours = GRLSRegressor(**ARGUMENTS | {"reg": 1.0, "tol": 1e-3}).fit(x, y)
-    sums = ours._fourier.statistics
+    sums = ours._blocks.total
     assert sums.m == 30 * M
     size = sum(value.nbytes for value in vars(sums).values() if isinstance(value, np.ndarray))
     assert size < x.nbytes / 2
@@ -288,7 +288,7 @@ def test_a_killed_worker_loses_nothing(client):
         assert features.marker.exists()
     alone = GRLSRegressor(**ARGUMENTS | {"features": Polynomials(1)}, solver="fourier")
     np.testing.assert_allclose(ours.predict(Z), alone.fit(X, Y, W).predict(Z), rtol=1e-8)
-    assert ours._fourier.statistics.m == M
+    assert ours._blocks.total.m == M
 
 
 def test_grid_search_through_joblib(client):
@@ -376,7 +376,7 @@ def test_the_program_of_the_book_runs(client, tmp_path):
     with names["client"]:
         learner = names["learner"]
     assert learner.certificate_.kkt <= learner.tol
-    assert learner._fourier.statistics.m == M
+    assert learner._blocks.total.m == M
     options = {"reg": learner.reg, "tol": learner.tol, "solver": "cholesky"}
     exact = GRLSRegressor(Gaussian(0.15), Polynomials(2), **options).fit(frame[["u", "v"]], Y)
     off = learner.predict(frame[["u", "v"]]) - exact.predict(frame[["u", "v"]])

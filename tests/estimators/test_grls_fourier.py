@@ -21,7 +21,7 @@ from kernelbook import (
     Polynomials,
     ThinPlate,
 )
-from kernelbook.estimators import _grls_fourier
+from kernelbook.solvers.grls import methods
 from kernelbook.solvers.grls.fourier.grid import NoSpectrum, TooManyModes
 from tests.samples.fourier import (
     ARGUMENTS,
@@ -73,7 +73,7 @@ def test_several_outputs_and_shapes():
     both = np.c_[Y, -2 * X[:, 0] ** 3]
     ours, exact = regressor().fit(X, both, W), GRLSRegressor(**ARGUMENTS).fit(X, both, W)
     close(ours.predict(Z), exact.predict(Z))
-    assert ours.coef_.shape == (6, 2)
+    assert ours.coef_.shape == (2, 6)
     assert ours.coef_cov_.shape == (2, 6, 6)
     assert ours.predict(Z[:3], return_std=True)[1].shape == (3, 2)
     assert len(ours.certificate_.parts) == 2
@@ -124,9 +124,9 @@ def test_frames_clone_pickle_and_search(ours):
 
 
 def test_auto_is_exact_below_twenty_thousand_and_fourier_where_it_wins(monkeypatch):
-    assert _grls_fourier.EXACT_BELOW == 20_000
+    assert methods.EXACT_BELOW == 20_000
     assert hasattr(GRLSRegressor(**ARGUMENTS).fit(X, Y), "dual_coef_")
-    monkeypatch.setattr(_grls_fourier, "EXACT_BELOW", 500)
+    monkeypatch.setattr(methods, "EXACT_BELOW", 500)
     ours = GRLSRegressor(**ARGUMENTS, tol=1e-7).fit(X, Y)
     assert ours.n_modes_ > 100
     assert ours.solver_ == "fourier"
@@ -180,8 +180,7 @@ def test_what_is_not_reached_is_said():
             "Fourier transform is known",
         ),
         ({"kernel": Gaussian(1e-5)}, TooManyModes, "wider or smoother kernel"),
-        ({"reg": 0.0}, ValueError, "reg=0.0 must be a positive.*cholesky"),
-        ({"kernel": "precomputed", "features": "constant"}, ValueError, "points themselves"),
+        ({"reg": 0.0}, ValueError, "reg=0.0: solver='fourier' needs reg > 0.*cholesky"),
         ({"bounds": [(0, 1), (0, 1)]}, ValueError, r"row 0 .* outside the box .*bounds"),
         ({"bounds": [(0, 1)]}, ValueError, r"bounds=\[\(0, 1\)\] must be a pair .*2 columns"),
         ({"bounds": [(20, 0), (0, 1)]}, ValueError, "low must not exceed high"),
@@ -196,6 +195,11 @@ def test_parameters_that_are_refused(changes, error, message):
     with pytest.raises(error, match=message):
         model.fit(X, Y)
     assert not [name for name in vars(model) if name.endswith("_")]
+
+
+def test_a_gram_matrix_is_refused():
+    with pytest.raises(ValueError, match=r"needs the points themselves.*'auto'"):
+        regressor(kernel="precomputed", features="constant").fit(X @ X.T, Y)
 
 
 def test_data_that_are_refused(ours):
@@ -242,7 +246,7 @@ def test_nothing_comes_of_nothing():
 
 
 def test_periodic_images_are_not_data(ours, exact):
-    period = ours._fourier.frame.grid.period
+    period = ours._blocks.frame.grid.period
     at = X[:5] + period * [[1, 0], [0, 1], [-1, 1], [3, 0], [1000, 0]]
     np.testing.assert_allclose(ours.predict(at), exact.predict(at), rtol=1e-6)
     free = exact.features_.transform(at) @ exact.coef_
@@ -260,13 +264,13 @@ def test_threads_share_the_rows_and_survive_a_fork():
     values = np.sin(5 * line[:, 0])
     model = GRLSRegressor(Gaussian(0.5), reg=1e-3, solver="fourier", tol=1e-6).fit(line, values)
     expected = model.predict(line)
-    step = model._sums(model._fourier.frame, line[:99], line[:99], values[:99, None], np.ones(99))
+    step = model._blocks.resumed(model).sums(line[:99], values[:99], None)
     assert step.m == 99
-    grid = model._fourier.frame.grid
-    theta = grid.angles(line[::1000]) * grid.K.T[0][:, None]
+    grid = model._blocks.frame.grid
+    theta = grid.angles(line[::1000]) * grid.frequencies.T[0][:, None]
     waves = np.real(
         np.exp(1j * theta).T
-        @ (model._fourier.coefficients[0] * np.r_[1, 2 * np.ones(len(grid.K) - 1)])
+        @ (model._solution.c[0] * np.r_[1, 2 * np.ones(len(grid.frequencies) - 1)])
     )
     np.testing.assert_allclose(expected[::1000], waves + model.coef_[0], rtol=1e-6)
     child = get_context("fork").Process(target=_child, args=(model, line, expected))

@@ -63,7 +63,7 @@ def test_two_classes_have_one_column():
     ours = GRLSClassifier(Gaussian(0.5)).fit(X, labels)
     values = ours.decision_function(Z)
     assert values.shape == (len(Z),)
-    assert ours.dual_coef_.shape == (len(X),)
+    assert ours.dual_coef_.shape == (1, len(X))
     np.testing.assert_array_equal(ours.predict(Z), np.where(values > 0, 7, -2))
     regressor = GRLSRegressor(Gaussian(0.5)).fit(X, np.where(labels == 7, 1.0, -1.0))
     np.testing.assert_allclose(values, regressor.predict(Z), atol=1e-12)

@@ -17,7 +17,7 @@ from kernelbook import (
     GRLSRegressorCV,
     Polynomials,
 )
-from kernelbook.estimators import _grls_fourier
+from kernelbook.solvers.grls.fourier import sums
 from tests.samples.fourier import (
     ARGUMENTS,
     BOUNDS,
@@ -188,7 +188,7 @@ def test_an_interruption_says_what_is_left(monkeypatch):
     def interrupt(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_grls_fourier, "statistics", interrupt)
+    monkeypatch.setattr(sums, "statistics", interrupt)
     with pytest.raises(KeyboardInterrupt, match="as it was before this chunk"):
         model.partial_fit(X, Y)
     np.testing.assert_array_equal(model.predict(Z), before)

@@ -5,8 +5,8 @@ import numpy as np
 
 def pairs(grid):
     """All frequencies, both signs of each, and their D."""
-    K = np.concatenate([grid.K, -grid.K[1:]])
-    return K, np.concatenate([grid.D, grid.D[1:]])
+    K = np.concatenate([grid.frequencies, -grid.frequencies[1:]])
+    return K, np.concatenate([grid.sqrt_weights, grid.sqrt_weights[1:]])
 
 
 def kernel(grid, X, Z):
@@ -18,8 +18,9 @@ def kernel(grid, X, Z):
 
 def basis(grid, X):
     """The real functions D_0, D_j√2cos, D_j√2sin at the rows of X, the centre of the box at 0."""
-    theta = 2 * np.pi * ((X - (grid.low + grid.high) / 2) / grid.period) @ grid.K.T
-    cos, sin = np.sqrt(2) * np.cos(theta) * grid.D, np.sqrt(2) * np.sin(theta) * grid.D
+    theta = 2 * np.pi * ((X - (grid.low + grid.high) / 2) / grid.period) @ grid.frequencies.T
+    D = np.sqrt(2) * grid.sqrt_weights
+    cos, sin = np.cos(theta) * D, np.sin(theta) * D
     cos[:, 0] /= np.sqrt(2)
     return np.concatenate([cos, sin[:, 1:]], axis=1)
 

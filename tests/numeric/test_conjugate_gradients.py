@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from kernelbook.numeric.conjugate_gradients import conjugate_gradients, norms
+from kernelbook.numeric.conjugate_gradients import conjugate_gradients, refine, restarted
+from kernelbook.numeric.linalg import norms
 
 
 def _system(values, seed=0):
@@ -54,4 +55,43 @@ def test_columns_rest_when_they_are_done():
 def test_a_matrix_that_is_not_positive_is_noticed():
     A, B = _system(np.r_[-1.0, np.ones(20)])
     _, _, negative = conjugate_gradients(A.__matmul__, lambda R: R, B, np.zeros(3), 50)
+    assert negative.all()
+
+
+def test_refinement_keeps_what_is_better_and_stops():
+    """One column improves, one is spoiled by every step, one is finished from the start."""
+    calls = []
+
+    def improve(state, active):
+        calls.append(active.copy())
+        x, residual = state
+        return x + 1, residual * [0.1, 2.0, 0.1]
+
+    start = np.zeros((1, 3)), np.array([[1.0, 1.0, 1e-9]])
+    x, residual = refine(improve, start, np.full(3, 2e-8), 20)
+    assert x[0, 1] == 0
+    assert residual[0, 1] == 1.0
+    assert residual[0, 0] <= 2e-8
+    np.testing.assert_array_equal(calls[0], [True, True, False])
+    np.testing.assert_array_equal(calls[1], [True, False, False])
+    assert len(calls) == 8
+
+
+def test_restarts_reach_the_true_residual():
+    A, B = _system(np.geomspace(1, 1e6, 60))
+
+    def evaluate(X):
+        return X, B - A @ X
+
+    start = evaluate(np.zeros_like(B))
+    tolerance = 1e-9 * norms(B)
+    (X, residual), steps, negative = restarted(
+        A.__matmul__, lambda R: R, evaluate, start, tolerance, 5000
+    )
+    np.testing.assert_array_equal(residual, B - A @ X)
+    assert np.all(norms(residual) <= tolerance)
+    assert not negative.any()
+    _, few, _ = restarted(A.__matmul__, lambda R: R, evaluate, start, tolerance, 7)
+    assert few == 7 < steps
+    *_, negative = restarted(lambda V: -V, lambda R: R, evaluate, start, tolerance, 7)
     assert negative.all()

@@ -29,6 +29,8 @@ GCV = W Σ w_i (y_i − f_i)² / (W − df)², which is m‖c‖²/(tr G)² for 
 **Rounding.**  An error E in MΦM changes G by −GEG, and (GEG)_ii ≤ ‖E‖ G_ii/(Λ_min + ρ).  E is some
 ε‖Φ‖: where Λ_min + ρ comes near that, the residuals above are noise.
 
+Chapter: book/computing/choosing
+
 References
 ----------
 Golub, Heath & Wahba, Technometrics 21 (1979); Wahba, *Spline Models for Observational Data* (1990);
@@ -40,13 +42,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lapack
 
-from kernelbook.solvers.grls.dense import Scaling
-from kernelbook.solvers.grls.saddle_factor import PackedSymmetric, project
+from kernelbook.numeric.linalg import project_out
+from kernelbook.solvers.grls.problem import Scaled, ScaledGram
+from kernelbook.solvers.grls.saddle_factor import PackedSymmetric
 
 __all__ = ["Path", "Spectrum"]
 
 _EPS = np.finfo(float).eps
-_BLOCK = 512
+_ROW_BLOCK = 512
 
 
 @dataclass
@@ -90,11 +93,11 @@ class Spectrum:
     def __init__(self, gram, P, weights=None, rounding=None):
         m = len(gram)
         self.weights = np.ones(m) if weights is None else weights
-        scaling = Scaling(gram, P, weights)
-        self.scaling, Q = scaling, scaling.Q
-        r = Q.shape[1]
-        store = PackedSymmetric(scaling.gram)
-        tau = 2 * scaling.norm or 1.0
+        self.problem = Scaled(P, weights)
+        self.gram = ScaledGram(gram, self.problem)
+        Q, r, norm = self.problem.Q, self.problem.rank, self.gram.norm
+        store = PackedSymmetric(self.gram.matrix)
+        tau = 2 * norm or 1.0
         if r:
             V = store.times(Q)
             store.downdate(Q, V - 0.5 * Q @ (Q.T @ V + tau * np.eye(r)))
@@ -104,7 +107,7 @@ class Spectrum:
         self.values, self.vectors = values[: m - r], vectors[:, : m - r]
         slack = 1e-8 * tau
         if rounding is not None:
-            slack = 1e-8 * np.linalg.norm(self.values) + rounding * scaling.norm
+            slack = 1e-8 * np.linalg.norm(self.values) + rounding * norm
         if np.any(self.values < -slack):
             raise ValueError(
                 "the kernel matrix is not positive semidefinite on the null space of the features: "
@@ -113,23 +116,23 @@ class Spectrum:
             )
         # A matrix that comes in single precision shows it: by eigenvalues below zero.
         below = -self.values.min(initial=0.0)
-        self.noise = max(_EPS * scaling.norm, below if below > 16 * _EPS * scaling.norm else 0.0)
+        self.rounding_level = max(_EPS * norm, below if below > 16 * _EPS * norm else 0.0)
         np.maximum(self.values, 0.0, out=self.values)
 
     @property
     def rank(self):
         """The rank of P on the sample."""
-        return self.scaling.Q.shape[1]
+        return self.problem.rank
 
     def default_grid(self, count=50):
         """γ from 10 to 10⁻¹⁰ times the largest eigenvalue over m, but above rounding."""
         top = self.values.max(initial=0.0)
-        noise = 1e3 * self.noise
+        noise = 1e3 * self.rounding_level
         low = max(1e-10 * top, noise)
         if top <= noise:  # the kernel adds nothing to the features: every γ gives the same f
-            top = self.scaling.norm or 1.0
+            top = self.gram.norm or 1.0
             low = 1e-6 * top
-        return np.geomspace(10 * top, low, count) * (self.scaling.unit / len(self.weights))
+        return np.geomspace(10 * top, low, count) * (self.gram.unit / len(self.weights))
 
     def path(self, Y, reg) -> Path:
         """Leave-one-out residuals, GCV and df for every γ of the array `reg`, all > 0.
@@ -137,10 +140,10 @@ class Spectrum:
         Squares of Y must neither overflow nor vanish: scale it.
         """
         m, k = Y.shape
-        scaling, w, W = self.scaling, self.weights, self.weights.sum()
+        root, w, W = self.problem.sqrt_weights, self.weights, self.weights.sum()
         reg = np.asarray(reg, dtype=np.float64)
-        rho = m * (reg / scaling.unit)
-        rest = project(scaling.Q, scaling.root * Y)
+        rho = m * (reg / self.gram.unit)
+        rest = project_out(self.problem.Q, root * Y)
 
         shrink = rho / (self.values[:, None] + rho)
         spectral = self.vectors.T @ rest
@@ -154,21 +157,21 @@ class Spectrum:
         denominator = (1.0 - share) + share * rest_influence  # 1 − sH_ii, without cancellation
         # A row of V whose squared length is this small is a zero row and its rounding.
         denominator[(share[:, 0] == 1.0) & (outside < 1e-16)] = np.nan
-        residuals = scaled / scaling.root[:, :, None] / denominator[:, :, None]
+        residuals = scaled / root[:, :, None] / denominator[:, :, None]
 
         df = self.rank + np.sum(self.values[:, None] / (self.values[:, None] + rho), axis=0)
         free = (W - m) + shrink.sum(axis=0)  # W − df, without cancellation
         scaled /= np.where(free > 0, free, np.nan)[:, None]
         gcv = W**2 * np.einsum("irk,irk->r", scaled, scaled) / (k * m)
-        noise = 8 * self.noise / (self.values.min(initial=np.inf) + rho)
+        noise = 8 * self.rounding_level / (self.values.min(initial=np.inf) + rho)
         return Path(reg, residuals.transpose(1, 0, 2), gcv, df, noise)
 
     def _rows(self, shrink):
         """ρG_ii for every ρ, and the squared distance of each e_i from range Q."""
         m = len(self.vectors)
         influence, outside = np.empty((m, shrink.shape[1])), np.empty(m)
-        for i in range(0, m, _BLOCK):
-            squares = self.vectors[i : i + _BLOCK] ** 2
-            influence[i : i + _BLOCK] = squares @ shrink
-            outside[i : i + _BLOCK] = squares.sum(axis=1)
+        for i in range(0, m, _ROW_BLOCK):
+            squares = self.vectors[i : i + _ROW_BLOCK] ** 2
+            influence[i : i + _ROW_BLOCK] = squares @ shrink
+            outside[i : i + _ROW_BLOCK] = squares.sum(axis=1)
         return influence, outside

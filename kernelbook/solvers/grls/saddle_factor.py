@@ -26,8 +26,10 @@ replaces the rotation of the whole matrix.  MΦM is the kernel "centred" by the 
 Q = 1/√m literally so: the conditional kernel whose functionals are least squares on the sample.
 
 **One array for two matrices.**  Both factor in the lower triangle and leave Φ in the strict
-upper one (its diagonal is m numbers, kept aside).  So Φu, which honest residuals need, costs no
+upper one (its diagonal is m numbers, kept aside).  So Φu, which true residuals need, costs no
 second m×m array, and a failed factorization can be undone.
+
+Chapter: book/free/grls
 
 References
 ----------
@@ -39,6 +41,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, blas, qr
 
 from kernelbook.numeric.blas import cholesky, solve_triangular
+from kernelbook.numeric.linalg import project_out, squared_norms
 
 __all__ = [
     "NotPositiveDefinite",
@@ -46,37 +49,27 @@ __all__ = [
     "PackedSymmetric",
     "SchurFactor",
     "is_psd_on_null_space",
-    "project",
 ]
 
-_BLOCK = 256
+_ROW_BLOCK = 256
 
 
 class NotPositiveDefinite(ArithmeticError):
     """The matrix to be factored has, to rounding, an eigenvalue ≤ 0."""
 
 
-def project(Q, Y):
-    """(I − QQᵀ)Y, twice, so that QᵀY is zero to rounding even where most of Y is removed."""
-    if Q.shape[0] == Q.shape[1]:
-        return np.zeros_like(Y)
-    for _ in range(2):
-        Y = Y - Q @ (Q.T @ Y)
-    return Y
-
-
 class PackedSymmetric:
     """A symmetric Φ strictly above the diagonal of an array, room for L on and below it.
 
     The array is taken over, not copied; it must be C-contiguous (its transpose, what LAPACK
-    sees, is then Fortran-contiguous).  A matrix whose pivots sink below `noise`, the rounding of
-    its entries, counts as not positive definite: what the pivots say then is chance.
+    sees, is then Fortran-contiguous).  A matrix with pivots below `rounding_level`, the rounding of
+    its entries, counts as not positive definite: such pivots are chance.
     """
 
-    def __init__(self, gram, noise=0.0):
+    def __init__(self, gram, rounding_level=0.0):
         if not (gram.flags.c_contiguous and gram.flags.writeable and gram.dtype == np.float64):
             raise TypeError("gram must be a writeable C-contiguous float64 array.")
-        self.square, self.noise = gram.T, noise
+        self.square, self.rounding_level = gram.T, rounding_level
         self.diagonal = gram.diagonal().copy()
         self._intact = True
 
@@ -95,18 +88,18 @@ class PackedSymmetric:
         """Φ in both triangles again, whatever a factorization has left in the lower one."""
         if not self._intact:
             A, m = self.square, len(self.square)
-            for i in range(0, m, _BLOCK):
-                rows = slice(i, i + _BLOCK)
+            for i in range(0, m, _ROW_BLOCK):
+                rows = slice(i, i + _ROW_BLOCK)
                 corner = np.triu(A[rows, rows], 1)
                 A[rows, rows] = corner + corner.T
-                A[i + _BLOCK :, rows] = A[rows, i + _BLOCK :].T
+                A[i + _ROW_BLOCK :, rows] = A[rows, i + _ROW_BLOCK :].T
             np.fill_diagonal(A, self.diagonal)
             self._intact = True
 
     def lower_norm(self):
         """The Frobenius norm of what is in the lower triangle."""
         A = self.square
-        strips = (np.tril(A[i:, i : i + _BLOCK], -1) for i in range(0, len(A), _BLOCK))
+        strips = (np.tril(A[i:, i : i + _ROW_BLOCK], -1) for i in range(0, len(A), _ROW_BLOCK))
         below = sum(np.linalg.norm(strip) ** 2 for strip in strips)
         return float(np.sqrt(2 * below + np.linalg.norm(A.diagonal()) ** 2))
 
@@ -126,7 +119,7 @@ class PackedSymmetric:
         except LinAlgError:
             raise NotPositiveDefinite from None
         pivots = self.square.diagonal()
-        if not (np.isfinite(pivots).all() and pivots.min() > np.sqrt(self.noise)):
+        if not (np.isfinite(pivots).all() and pivots.min() > np.sqrt(self.rounding_level)):
             raise NotPositiveDefinite
 
     def _same(self, array):
@@ -146,13 +139,15 @@ class SchurFactor:
 
     Parameters
     ----------
-    store : TwoTriangles
+    store : PackedSymmetric
     Q : (m, r) array with orthonormal columns
     rho : float
     jitter : float
         Added to the diagonal of what is factored, but not to the system: `solve` is then only
         approximate and meant to be iterated.
     """
+
+    name = "cholesky"
 
     def __init__(self, store, Q, rho, jitter=0.0):
         self.store, self.Q = store, Q
@@ -166,7 +161,7 @@ class SchurFactor:
         y = self.store.forward(Y)
         along = self._Qz.T @ y
         U = self.store.backward(y - self._Qz @ along)
-        return project(self.Q, U), _triangular(self._Rz, along)
+        return project_out(self.Q, U), _triangular(self._Rz, along)
 
     def feature_covariance(self):
         """The inverse of the Schur complement: the covariance of ν for y ~ N(Qν, Φ + ρI)."""
@@ -180,7 +175,8 @@ class SchurFactor:
         """
         z = self.store.forward(k)
         rest = _triangular(self._Rz, q, trans=1) - self._Qz.T @ z
-        return k_xx - _squares(z) + _squares(rest), self.store.backward(z + self._Qz @ rest)
+        v = k_xx - squared_norms(z) + squared_norms(rest)
+        return v, self.store.backward(z + self._Qz @ rest)
 
 
 class NullSpaceFactor:
@@ -189,15 +185,17 @@ class NullSpaceFactor:
     Parameters as for `SchurFactor`.
     """
 
+    name = "nullspace"
+
     def __init__(self, store, Q, rho, jitter=0.0):
         self.store, self.Q, self.rho = store, Q, rho
-        self._V, self._N = _centre(store, Q)
+        self._V, self._N = _project_kernel(store, Q)
         store.factor(rho + jitter)
 
     def _apply(self, Y):
         """M (MΦM + ρI)⁻¹ M Y."""
-        y = self.store.forward(project(self.Q, Y))
-        return project(self.Q, self.store.backward(y))
+        y = self.store.forward(project_out(self.Q, Y))
+        return project_out(self.Q, self.store.backward(y))
 
     def solve(self, Y):
         """u and ν of (1)."""
@@ -210,19 +208,19 @@ class NullSpaceFactor:
 
     def variance(self, k_xx, k, q):
         """As for `SchurFactor`."""
-        z = self.store.forward(project(self.Q, k - self._V @ q))
+        z = self.store.forward(project_out(self.Q, k - self._V @ q))
         Nq = self._N @ q + self.rho * q
-        v = k_xx - 2 * np.sum(q * (self.Q.T @ k), axis=0) + np.sum(q * Nq, axis=0) - _squares(z)
-        return v, self.Q @ q + project(self.Q, self.store.backward(z))
+        v = k_xx + np.sum(q * (Nq - 2 * (self.Q.T @ k)), axis=0) - squared_norms(z)
+        return v, self.Q @ q + project_out(self.Q, self.store.backward(z))
 
 
 def is_psd_on_null_space(store, Q, rounding):
     """Whether Φ is positive semidefinite on ker Qᵀ, but for rounding.
 
-    What is let pass are eigenvalues above −`rounding` and above −10⁻⁸ of the norm of the projected
-    matrix: Cholesky factors exist once the matrix is lifted by as much.
+    Eigenvalues above −`rounding` and above −10⁻⁸ of the norm of the projected matrix pass: a
+    Cholesky factor exists once the matrix is shifted by as much.
     """
-    _centre(store, Q)
+    _project_kernel(store, Q)
     try:
         store.factor(1e-8 * store.lower_norm() + rounding)
     except NotPositiveDefinite:
@@ -230,7 +228,7 @@ def is_psd_on_null_space(store, Q, rounding):
     return True
 
 
-def _centre(store, Q):
+def _project_kernel(store, Q):
     """Write MΦM + τQQᵀ into the lower triangle; returns ΦQ and QᵀΦQ."""
     store.restore()
     m, r = Q.shape
@@ -246,7 +244,3 @@ def _centre(store, Q):
 
 def _triangular(R, B, trans=0):
     return blas.dtrsm(1.0, R, B, trans_a=trans)
-
-
-def _squares(Z):
-    return np.einsum("ij,ij->j", Z, Z)

@@ -21,15 +21,17 @@ Poisson's formula gives the whole sum: the cut costs at most
 
 a number that is *computed*, not estimated.  (It cannot be seen below rounding, 10⁻¹⁵κ(0).)
 
-**Which periods?**  Let the *reach* ρ be a distance with a(ρ) ≤ ε/5, and p_k = side of the box + 2ρ.
-Two points of the box are then 2ρ from each other's images, and a point within ρ of the box is still
-ρ from all images of the box: there k̃ is right to ε.  Farther away the kernel itself is below ε/5
-at every point of the box, and the kernel part of f is taken to be zero.  So f is right everywhere,
-and no periodic image of the data is ever taken for the data.
+**Which periods?**  Let the *support radius* ρ be a distance with a(ρ) ≤ ε/5, and
+p_k = side of the box + 2ρ.  Two points of the box are then 2ρ from each other's images, and a point
+within ρ of the box is still ρ from all images of the box: there k̃ is right to ε.  Farther away the
+kernel itself is below ε/5 at every point of the box, and the kernel part of f is taken to be zero.
+So f is right everywhere, and no periodic image of the data is ever mistaken for the data.
 
-**Smoothness decides the price.**  The number of frequencies is at most about Π 2R p_k.  For the
+**Smoothness decides the cost.**  The number of frequencies is at most about Π 2R p_k.  For the
 Gaussian R grows like √log(1/ε); for Matérn's functions the cut costs about R^(−2ν), so that high
 accuracy is affordable for smooth kernels, or on the line, only.
+
+Chapter: book/computing/beyond
 
 References
 ----------
@@ -55,7 +57,7 @@ MODES = 2**20
 _ROUNDING = 1e-15
 _COARSEST = 1e-2  # of κ(0): a kernel that is wrong in the second digit is another kernel
 _SHELLS = 60
-_TRIES = 30
+_ATTEMPTS = 30
 
 
 class NoSpectrum(ValueError):
@@ -107,8 +109,8 @@ def _terms(kernel, factor=1.0):
         width = float(kernel.width) * (sqrt(2.0) if smooth else 1.0)
         return [_Term(factor, width, float(kernel.nu))]
     raise NoSpectrum(
-        f"solver='fourier' needs a kernel whose Fourier transform is known, and {kernel!r} is "
-        "none: use Gaussian, Laplacian, Matern, or sums and multiples of them; or another solver."
+        f"solver='fourier' needs a kernel whose Fourier transform is known, which {kernel!r} is "
+        "not: use Gaussian, Laplacian, Matern, or sums and multiples of them; or another solver."
     )
 
 
@@ -129,38 +131,43 @@ class Grid:
     ----------
     low, high : (d,) arrays
         The box that holds the data.
-    reach : float
+    support_radius : float
         Farther than this from the box, the kernel part of f counts as zero.
     period : (d,) array
-    J : (d,) array of int
+    max_frequency : (d,) array of int
         The largest |j_k|.
-    K : (n, d) array of int
-        One of each pair ±j, the zero frequency first, then in descending order of D.
-    D : (n,) array
-        √(h_1…h_d k̂(jh)).
+    frequencies : (n, d) array of int
+        One of each pair ±j, the zero frequency first, then in descending order of weight.
+    sqrt_weights : (n,) array
+        D_j = √(h_1…h_d k̂(jh)).
     peak : float
         κ(0).
     error : float
         A bound on |k − k̃| for two points of the box.
     error_anywhere : float
-        The same for a point of the box and any point at all (zero beyond the reach).
+        The same for a point of the box and any point at all (zero beyond the support radius).
     """
 
     low: np.ndarray
     high: np.ndarray
-    reach: float
+    support_radius: float
     period: np.ndarray
-    J: np.ndarray
-    K: np.ndarray
-    D: np.ndarray
+    max_frequency: np.ndarray
+    frequencies: np.ndarray
+    sqrt_weights: np.ndarray
     peak: float
     error: float
     error_anywhere: float
 
     @property
+    def modes(self):
+        """The number of real functions."""
+        return 2 * len(self.sqrt_weights) - 1
+
+    @property
     def box(self):
         """The shape of the smallest array of frequencies that holds all of them."""
-        return tuple(int(n) for n in 2 * self.J + 1)
+        return tuple(int(n) for n in 2 * self.max_frequency + 1)
 
     def angles(self, X):
         """2π(x − centre)/p, a contiguous row for each coordinate."""
@@ -168,8 +175,10 @@ class Grid:
         return np.ascontiguousarray(((X - centre) * (2 * pi / self.period)).T)
 
     def near(self, X):
-        """Which rows are within the reach of the box."""
-        return ((X >= self.low - self.reach) & (X <= self.high + self.reach)).all(axis=1)
+        """Which rows are within the support radius of the box."""
+        return ((X >= self.low - self.support_radius) & (X <= self.high + self.support_radius)).all(
+            axis=1
+        )
 
     def outside(self, X):
         """Which rows are outside the box (by more than the rounding of its corners)."""
@@ -196,17 +205,17 @@ def design(kernel, low, high, eps, modes=MODES) -> Grid:
     peak = float(sum(term.factor for term in terms))
     if peak == 0:
         raise NoSpectrum(f"{kernel!r} is zero everywhere: only the features would be learned.")
-    tried = np.geomspace(max(min(eps, _COARSEST), 4 * _ROUNDING), _COARSEST, _TRIES)
-    for relaxed in tried:
+    accuracies = np.geomspace(max(min(eps, _COARSEST), 4 * _ROUNDING), _COARSEST, _ATTEMPTS)
+    for relaxed in accuracies:
         found = _sizes(kernel, terms, low, high, relaxed * peak)
         count = np.prod(2.0 * found[2] + 1)
         while count <= modes:
             grid = _grid(kernel, terms, low, high, peak, *found)
             if grid.error_anywhere <= relaxed * peak or relaxed < 8 * _ROUNDING:
                 return grid
-            # The radius came from an integral, and this is a sum: a little more, then.
-            reach, period, _, radius = found
-            found = reach, period, np.ceil(1.02 * radius * period), 1.02 * radius
+            # The radius came from an integral, and this is a sum: take a little more.
+            support, period, _, radius = found
+            found = support, period, np.ceil(1.02 * radius * period), 1.02 * radius
             count = np.prod(2.0 * found[2] + 1)
     raise TooManyModes(
         f"{kernel!r} on a box with sides {np.array2string(high - low, precision=3)} needs "
@@ -216,7 +225,7 @@ def design(kernel, low, high, eps, modes=MODES) -> Grid:
     )
 
 
-def _images(kernel, gap, pitch, d):
+def aliasing_bound(kernel, gap, pitch, d):
     """a(g): a bound on the sum of the kernel's periodic images, the nearest `gap` away."""
     s = np.arange(1.0, _SHELLS + 1)
     kappa = kernel(np.zeros((1, 1)), (gap + (s - 1) * pitch)[:, None])[0]
@@ -231,18 +240,18 @@ def _sizes(kernel, terms, low, high, eps):
     sides = high - low
 
     def excess(r):
-        return _images(kernel, r, float(np.min(sides)) + 2 * r, d) - 0.2 * eps
+        return aliasing_bound(kernel, r, float(np.min(sides)) + 2 * r, d) - 0.2 * eps
 
-    reach = _smallest(excess, max(term.width for term in terms))
+    support = _smallest(excess, max(term.width for term in terms))
 
     def cut(radius):
         return sum(term.outside(radius, d) for term in terms) - 0.7 * eps
 
     radius = _smallest(cut, 1.0 / max(term.width for term in terms))
-    period = sides + 2 * reach
+    period = sides + 2 * support
     with np.errstate(over="ignore"):
         J = np.ceil(radius * period)
-    return reach, period, J, radius
+    return support, period, J, radius
 
 
 def _smallest(decreasing, start):
@@ -259,7 +268,7 @@ def _smallest(decreasing, start):
     return right
 
 
-def _grid(kernel, terms, low, high, peak, reach, period, J, radius):
+def _grid(kernel, terms, low, high, peak, support, period, J, radius):
     d, J = len(low), J.astype(np.int64)
     axes = [np.arange(-n, n + 1) for n in J[:-1]] + [np.arange(J[-1] + 1)]
     K = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
@@ -273,18 +282,18 @@ def _grid(kernel, terms, low, high, peak, reach, period, J, radius):
     K, squared = K[order], squared[order]
     pitch = float(period.min())
     trace = squared[0] + 2 * np.sum(squared[1:])
-    truncation = max(peak + _images(kernel, pitch, pitch, d) - trace, 0.0) + _ROUNDING * peak
+    truncation = max(peak + aliasing_bound(kernel, pitch, pitch, d) - trace, 0.0) + _ROUNDING * peak
     return Grid(
         low=low,
         high=high,
-        reach=float(reach),
+        support_radius=float(support),
         period=period,
-        J=np.abs(K).max(axis=0),
-        K=K,
-        D=np.sqrt(squared),
+        max_frequency=np.abs(K).max(axis=0),
+        frequencies=K,
+        sqrt_weights=np.sqrt(squared),
         peak=peak,
-        error=truncation + _images(kernel, 2 * reach, pitch, d),
-        error_anywhere=truncation + _images(kernel, reach, pitch, d),
+        error=truncation + aliasing_bound(kernel, 2 * support, pitch, d),
+        error_anywhere=truncation + aliasing_bound(kernel, support, pitch, d),
     )
 
 

@@ -24,6 +24,8 @@ hundred largest D_j.  Their block of A is formed from the t_j and factored, the 
 be diagonal.  In three dimensions they are thousands, and a block of all would take longer than the
 steps it saves: with twice the block, half the steps were counted.
 
+Chapter: book/computing/beyond
+
 References
 ----------
 Hestenes & Stiefel, J. Res. NBS 49 (1952); Saad, *Iterative Methods for Sparse Linear Systems*
@@ -33,13 +35,15 @@ Hestenes & Stiefel, J. Res. NBS 49 (1952); Saad, *Iterative Methods for Sparse L
 import numpy as np
 from scipy import fft, linalg
 
+from kernelbook.numeric.conjugate_gradients import restarted
+from kernelbook.numeric.linalg import cholesky_shifted
 from kernelbook.numeric.threads import n_threads
 
-__all__ = ["Normal", "conjugate_gradients", "to_complex", "to_real"]
+__all__ = ["NormalOperator", "solve", "to_complex", "to_real"]
 
-_PAIRS = 800  # of frequencies in the factored block: 2·800 real unknowns, a tenth of a second
-_LARGER = 1600  # where a step costs more than a product with this block's factor, it halves them
-_SMALL = 1e-2  # D_j² below this part of γ needs no block
+BLOCK = 800  # of frequencies in the factored block: 2·800 real unknowns, a tenth of a second
+LARGE_BLOCK = 1600  # where it halves the steps, which cost more than its factor
+DIAGONAL_RATIO = 1e-2  # D_j² below this part of γ needs no block
 _EPS = np.finfo(float).eps
 
 
@@ -59,7 +63,7 @@ def to_complex(z):
     return v
 
 
-class Normal:
+class NormalOperator:
     """A, ready for products with rows of real vectors z, and its preconditioner.
 
     Parameters
@@ -75,22 +79,24 @@ class Normal:
     def __init__(self, grid, statistics, reg, Q):
         self.grid, self.reg, self.Q = grid, float(reg), Q
         self._symbol, self._total = statistics.symbol, statistics.total
-        self._axes = tuple(range(1, grid.K.shape[1] + 1))
-        self._shape = tuple(fft.next_fast_len(int(4 * n + 1), real=True) for n in grid.J)
+        self._axes = tuple(range(1, grid.frequencies.shape[1] + 1))
+        self._shape = tuple(
+            fft.next_fast_len(int(4 * n + 1), real=True) for n in grid.max_frequency
+        )
         self._half = (*self._shape[:-1], self._shape[-1] // 2 + 1)
-        self._at = np.ravel_multi_index(tuple((grid.K % self._shape).T), self._half)
-        flat = grid.K[:, -1] == 0
+        self._at = np.ravel_multi_index(tuple((grid.frequencies % self._shape).T), self._half)
+        flat = grid.frequencies[:, -1] == 0
         flat[0] = False
         self._in_plane = np.flatnonzero(flat)
-        mirrored = -grid.K[self._in_plane] % self._shape
+        mirrored = -grid.frequencies[self._in_plane] % self._shape
         self._mirror = np.ravel_multi_index(tuple(mirrored.T), self._half)
         self._density = self._inverse(self._padded_symbol()[None])[0] / self._total
         self._factor()
 
     def _padded_symbol(self):
         padded = np.zeros(self._half, complex)
-        ranges = [np.arange(-2 * n, 2 * n + 1) for n in self.grid.J[:-1]]
-        ranges.append(np.arange(2 * self.grid.J[-1] + 1))
+        ranges = [np.arange(-2 * n, 2 * n + 1) for n in self.grid.max_frequency[:-1]]
+        ranges.append(np.arange(2 * self.grid.max_frequency[-1] + 1))
         where = [r % n for r, n in zip(ranges, self._shape, strict=True)]
         padded[np.ix_(*where)] = self._symbol
         return padded
@@ -101,47 +107,38 @@ class Normal:
     def __call__(self, Z):
         """AZ for each row of Z."""
         grid = self.grid
-        v = to_complex(Z) * grid.D
+        v = to_complex(Z) * grid.sqrt_weights
         padded = np.zeros((len(Z), int(np.prod(self._half))), complex)
         padded[:, self._at] = v
         padded[:, self._mirror] = np.conj(v[:, self._in_plane])
         values = self._inverse(padded.reshape(len(Z), *self._half))
         values *= self._density
         back = fft.rfftn(values, axes=self._axes, norm="forward", workers=n_threads())
-        u = back.reshape(len(Z), -1)[:, self._at] * grid.D
+        u = back.reshape(len(Z), -1)[:, self._at] * grid.sqrt_weights
         return to_real(u) + self.reg * Z - (Z @ self.Q.T) @ self.Q
 
     # -------------------------------------------------------------------- the preconditioner
 
     def _factor(self):
         grid = self.grid
-        q = int(np.count_nonzero(grid.D**2 > _SMALL * self.reg))
-        most = _LARGER if len(grid.D) > 8 * _LARGER else _PAIRS
-        q = max(1, min(q, most, len(grid.D)))
-        n = len(grid.D)
+        q = int(np.count_nonzero(grid.sqrt_weights**2 > DIAGONAL_RATIO * self.reg))
+        most = LARGE_BLOCK if len(grid.sqrt_weights) > 8 * LARGE_BLOCK else BLOCK
+        q = max(1, min(q, most, len(grid.sqrt_weights)))
+        n = len(grid.sqrt_weights)
         self._block = np.r_[0:q, n : n + q - 1]
-        block = self.dense(q)
-        block.flat[:: len(block) + 1] += self.reg
-        QS = self.Q[:, self._block]
+        # γ may be lost in rounding, and a preconditioner may be inexact: shift as much as it takes.
+        block, QS = self.dense(q), self.Q[:, self._block]
         block -= QS.T @ QS
-        jitter = 0.0
-        while True:
-            try:
-                self._cholesky = linalg.cho_factor(block, lower=True, check_finite=False)
-                break
-            except linalg.LinAlgError:  # γ is lost in rounding; a preconditioner may be inexact
-                more = max(10 * jitter, 8 * _EPS * np.trace(block))
-                block.flat[:: len(block) + 1] += more - jitter
-                jitter = more
-        squared = np.r_[grid.D**2, grid.D[1:] ** 2]
+        self._cholesky = cholesky_shifted(block, self.reg, _EPS * np.trace(block))
+        squared = np.r_[grid.sqrt_weights**2, grid.sqrt_weights[1:] ** 2]
         self._diagonal = squared + self.reg
 
     def dense(self, q):
         """The block of ΨᵀDΨ/W that belongs to the first q frequencies, from the t_j."""
         grid = self.grid
-        K, shape = grid.K[:q], np.array(self._symbol.shape)
+        K, shape = grid.frequencies[:q], np.array(self._symbol.shape)
         strides = np.r_[np.cumprod(shape[:0:-1])[::-1], 1]
-        origin = int(np.dot(2 * grid.J[:-1], strides[:-1]))
+        origin = int(np.dot(2 * grid.max_frequency[:-1], strides[:-1]))
         position, last = K @ strides, K[:, -1]
 
         def t(sign):
@@ -151,7 +148,7 @@ class Normal:
             return np.where(below, np.conj(entries), entries) / self._total
 
         minus, plus = t(-1), t(+1)
-        D = grid.D[:q].copy()
+        D = grid.sqrt_weights[:q].copy()
         D[0] /= np.sqrt(2.0)
         scale = D[:, None] * D
         cos_cos = scale * (minus.real + plus.real)
@@ -167,58 +164,27 @@ class Normal:
         return out
 
 
-def conjugate_gradients(A, B, enough, steps, progress=None):
-    """Rows Z with ‖B − AZ‖ ≤ enough, as far as `steps` and rounding allow; Z and the residuals.
+def solve(A, B, tolerance, max_iter, tick=None):
+    """Rows Z with ‖B − AZ‖ ≤ tolerance, as far as `max_iter` and rounding allow; the residuals, and
+    the number of products.
 
     Parameters
     ----------
-    A : Normal
+    A : NormalOperator
     B : (k, N) array
-    enough : (k,) array
-        What residual norm will do, for each row.
-    steps : int
-    progress : callable, optional
-        Called with the largest ratio ‖r‖/enough after every step.
+    tolerance : (k,) array
+        Of the residual norm of each row.
+    max_iter : int
+    tick : callable, optional
+        tick(norms of the residuals) after every step.
     """
-    Z, R = np.zeros_like(B), B.copy()
-    for _ in range(3):  # once, and again where the recurrence has drifted from the true residual
-        before = _norms(R)
-        if (before <= enough).all():
-            break
-        step, steps = _run(A, R, enough, steps, progress)
-        Z += step
-        R = B - A(Z)
-        if steps <= 0 or (_norms(R) > 0.5 * before).any():
-            break
-    return Z, R
-
-
-def _run(A, R, enough, steps, progress):
-    X, R = np.zeros_like(R), R.copy()
-    S = A.precondition(R)
-    direction, rs = S.copy(), _dots(R, S)
-    floor = _EPS * _norms(R)
-    while steps > 0:
-        active = _norms(R) > np.maximum(enough, floor)
-        if not active.any():
-            break
-        product = A(direction)
-        curvature = _dots(direction, product)
-        alpha = np.where(active, rs / np.where(curvature > 0, curvature, np.inf), 0.0)
-        X += alpha[:, None] * direction
-        R -= alpha[:, None] * product
-        S = A.precondition(R)
-        rs, old = _dots(R, S), rs
-        direction = S + (rs / np.where(old > 0, old, np.inf))[:, None] * direction
-        steps -= 1
-        if progress is not None:
-            progress(float(np.max(_norms(R) / np.where(enough > 0, enough, 1e-300))))
-    return X, steps
-
-
-def _dots(A, B):
-    return np.einsum("ij,ij->i", A, B)
-
-
-def _norms(A):
-    return np.sqrt(_dots(A, A))
+    options = {} if tick is None else {"tick": tick}
+    (Z, R), steps, _ = restarted(
+        lambda V: A(V.T).T,
+        lambda V: A.precondition(V.T).T,
+        lambda V: (V, B.T - A(V.T).T),
+        (np.zeros_like(B.T), B.T),
+        *(tolerance, max_iter),
+        **options,
+    )
+    return Z.T, R.T, steps

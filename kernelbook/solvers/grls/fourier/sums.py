@@ -1,4 +1,4 @@
-"""All that the Fourier solver asks of the data: sums over the samples, of a size without m.
+"""All that the Fourier solver needs of the data: sums over the samples, whose size is not m.
 
 With F_sj = e^(2πi⟨jh,x_s⟩), D = diag w, the feature matrix P and the targets Y, these are
 
@@ -19,10 +19,12 @@ sample; neither has any influence on the solution but by rounding.
 
 **Units.**  Squares of y below 10⁻¹⁵⁰ or above 10¹⁵⁰ do not exist, nor do those of such weights.
 Where the pilot is that small or large the frame has a unit for them, a power of two; samples that
-do not fit to it are refused, by `Statistics.check_finite`.
+do not fit it are refused, by `Statistics.check_finite`.
 
 **Two for one.**  The transform of a real vector is Hermitian, ĝ_{−j} = conj ĝ_j; so one complex
-transform of a + ib gives â and b̂.  The first of them rides along with w.
+transform of a + ib gives â and b̂.  The first of them shares the transform of w.
+
+Chapter: book/computing/beyond
 
 References
 ----------
@@ -31,28 +33,27 @@ an "exponential of semicircle" kernel*, SIAM J. Scientific Computing 41 (2019).
 """
 
 from dataclasses import dataclass, fields
-from itertools import pairwise
 
 import numpy as np
 
+from kernelbook.numeric.linalg import power_of_two
 from kernelbook.numeric.threads import n_threads, parallel_for
-from kernelbook.solvers.grls.dense import power_of_two
+from kernelbook.numeric.tiles import slices
 from kernelbook.solvers.grls.fourier.grid import Grid
 
 __all__ = [
     "Frame",
     "Statistics",
     "chunk_rows",
-    "frame",
-    "in_parts",
+    "make_frame",
+    "map_row_blocks",
     "nufft",
-    "slices",
     "statistics",
 ]
 
 _PILOT = 2000
 _PART = 2**15  # rows worth a thread of their own
-_LARGEST = "size", "top"
+_LARGEST = "column_max", "y_max"
 
 
 def nufft():
@@ -99,13 +100,13 @@ class Frame:
             and np.array_equal(self.y_unit, other.y_unit)
             and self.w_unit == other.w_unit
             and np.array_equal(self.grid.period, other.grid.period)
-            and np.array_equal(self.grid.D, other.grid.D)
+            and np.array_equal(self.grid.sqrt_weights, other.grid.sqrt_weights)
         )
 
     __hash__ = None
 
 
-def frame(grid, P, Y, w, eps, largest=None) -> Frame:
+def make_frame(grid, P, Y, w, eps, largest=None) -> Frame:
     """The frame of a pilot sample: P, Y, w of some rows; eps, the accuracy of the kernel.
 
     `largest` is the largest |Y| of all samples, a number for each column, where it is known.
@@ -146,13 +147,13 @@ class Statistics:
     symbol : complex array of shape (4J_1+1, …, 2J_d+1)
         t_j for |j_k| ≤ 2J_k, the half with j_d ≥ 0.
     FY, FP : (k, n) and (ℓ, n) complex arrays
-        FᴴDY and FᴴDP, transposed, at the frequencies `Grid.K`.
+        FᴴDY and FᴴDP, transposed, at the frequencies `Grid.frequencies`.
     PP, PY : (ℓ, ℓ) and (ℓ, k) arrays
     YY : (k,) array
         Σ w_i (Y − Pλ₀)².
     raw : (k,) array
         Σ w_i Y².
-    size, top : (ℓ,) and (k,) arrays
+    column_max, y_max : (ℓ,) and (k,) arrays
         The largest |φ_p(x_i)| and |Y|; of two sets of samples, the larger.
     total : float
         W = Σw, in units of the frame's w_unit.
@@ -167,8 +168,8 @@ class Statistics:
     PY: np.ndarray
     YY: np.ndarray
     raw: np.ndarray
-    size: np.ndarray
-    top: np.ndarray
+    column_max: np.ndarray
+    y_max: np.ndarray
     total: float
     m: int
 
@@ -194,8 +195,8 @@ class Statistics:
                 raise ValueError(
                     "the sums over the samples overflow: scale y, sample_weight or the features."
                 )
-        # Residuals are differences of squares: these need all their digits, and room below them.
-        if np.any((self.top > 0) & (self.top < 1e-130)) or not self.total > 1e-130:
+        # Residuals are differences of squares, which need all their digits.
+        if np.any((self.y_max > 0) & (self.y_max < 1e-130)) or not self.total > 1e-130:
             raise ValueError(
                 "y or sample_weight are so small beside the first samples that sums of squares "
                 "underflow: scale them."
@@ -204,7 +205,7 @@ class Statistics:
 
 def chunk_rows(grid):
     """How many rows to transform at once: enough to pay for the FFTs, few enough for memory."""
-    fine = np.prod(4.0 * grid.J + 1)
+    fine = np.prod(4.0 * grid.max_frequency + 1)
     return int(np.clip(4 * fine, 2**17, 2**20))
 
 
@@ -222,9 +223,9 @@ def statistics(frame, X, Y, w, P) -> Statistics:
     """
     with np.errstate(over="ignore", invalid="ignore"):
         Y, w = Y / frame.y_unit, w / frame.w_unit
-        raw, top = w @ (Y * Y), np.abs(Y).max(axis=0, initial=0.0)
+        raw, y_max = w @ (Y * Y), np.abs(Y).max(axis=0, initial=0.0)
         Y = Y - P @ frame.offset
-        size = np.abs(P).max(axis=0, initial=0.0)
+        column_max = np.abs(P).max(axis=0, initial=0.0)
         P = P @ frame.basis
         wY, wP = w[:, None] * Y, w[:, None] * P
         columns = np.concatenate([wY, wP], axis=1).T
@@ -237,19 +238,19 @@ def statistics(frame, X, Y, w, P) -> Statistics:
             PY=wP.T @ Y,
             YY=np.einsum("ik,ik->k", wY, Y),
             raw=raw,
-            size=size,
-            top=top,
+            column_max=column_max,
+            y_max=y_max,
             total=float(w.sum()),
             m=len(X),
         )
 
 
-def in_parts(task, m):
+def map_row_blocks(task, m):
     """[task(rows), ...] for the rows shared out to threads of ours; NUFFTs themselves take one.
 
     Threads of OpenMP would hang in a process that forks after it has used them.
     """
-    parts = slices(m, max(_PART, -(-m // n_threads())))
+    parts = slices(0, m, max(_PART, -(-m // n_threads())))
     found = [None] * len(parts)
 
     def one(i):
@@ -260,8 +261,8 @@ def in_parts(task, m):
 
 
 def _transforms(frame, X, w, columns):
-    """(t_j) at double size, half of it, and Σ_i g_i e^(−2πi⟨jh,x_i⟩) at `Grid.K` for each row g."""
-    parts = in_parts(lambda r: _part(frame, X[r], w[r], columns[:, r]), len(X))
+    """(t_j) at double size, half of it, and Σ_i g_i e^(−2πi⟨jh,x_i⟩) for each row g of columns."""
+    parts = map_row_blocks(lambda r: _part(frame, X[r], w[r], columns[:, r]), len(X))
     if not parts:
         return _part(frame, X, w, columns)
     return sum(symbol for symbol, _ in parts), sum(sums for _, sums in parts)
@@ -269,58 +270,74 @@ def _transforms(frame, X, w, columns):
 
 def _part(frame, X, w, columns):
     grid = frame.grid
-    double = tuple(int(n) for n in 4 * grid.J + 1)
+    double = tuple(int(n) for n in 4 * grid.max_frequency + 1)
     if len(X) == 0:
         return np.zeros((*double[:-1], double[-1] // 2 + 1), complex), np.zeros(
-            (len(columns), len(grid.K)), complex
+            (len(columns), len(grid.frequencies)), complex
         )
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # of this thread
         return _transformed(frame, grid.angles(X), w, columns, double)
 
 
 def _transformed(frame, angles, w, columns, double):
-    grid, d, box = frame.grid, len(angles), frame.grid.box
-    options = {"isign": -1, "nthreads": 1}
-    # In a sum a + ib the smaller would get the errors of the larger: bring them to one size.
-    lengths = np.linalg.norm(columns, axis=1)
-    own = np.linalg.norm(w)
-    units = np.where((lengths > 0) & np.isfinite(lengths), lengths, 1.0) / (own or 1.0)
-    columns = columns / units[:, None]
-    out = np.empty((len(columns), len(grid.K)), complex)
+    """The symbol at double size, and the transforms of the columns."""
+    grid, d = frame.grid, len(angles)
+    out = np.zeros((len(columns), len(grid.frequencies)), complex)
+    columns, units = _same_size(columns, w)
 
-    plan = nufft().Plan(1, double, 1, frame.eps, **options)
-    plan.setpts(*angles)
+    # 1. w and the first column in one transform at double size: â = (ĝ + ĝ*)/2, ib̂ = (ĝ − ĝ*)/2.
     strengths = w + 1j * columns[0] if len(columns) else w.astype(complex)
-    sums = plan.execute(strengths)
+    sums = _nufft(frame, double, angles, strengths[None])[0]
     mirrored = np.conj(sums[(slice(None, None, -1),) * d])
     half = (Ellipsis, slice(double[-1] // 2, None))
     symbol = (sums[half] + mirrored[half]) / 2
     if len(columns):
-        out[0] = _at((sums - mirrored) / 2j, grid.K, 2 * grid.J)
+        out[0] = _at((sums - mirrored) / 2j, grid.frequencies, 2 * grid.max_frequency)
 
-    rest = columns[1:]
-    if len(rest):
-        if len(rest) % 2:
-            rest = np.concatenate([rest, np.zeros((1, rest.shape[1]))])
-        pairs = np.ascontiguousarray(rest[0::2] + 1j * rest[1::2])
-        plan = nufft().Plan(1, box, len(pairs), frame.eps, **options)
-        plan.setpts(*angles)
-        sums = plan.execute(pairs if len(pairs) > 1 else pairs[0]).reshape(len(pairs), *box)
-        plus = np.array([_at(s, grid.K, grid.J) for s in sums])
-        minus = np.array([np.conj(_at(s, -grid.K, grid.J)) for s in sums])
-        both = np.stack([(plus + minus) / 2, (plus - minus) / 2j], axis=1)
-        out[1:] = both.reshape(-1, len(grid.K))[: len(columns) - 1]
+    # 2. The other columns in pairs, each in one transform.
+    pairs = _pair_columns(columns[1:])
+    if len(pairs):
+        sums = _nufft(frame, grid.box, angles, pairs)
+        out[1:] = _split_pairs(sums, grid)[: len(columns) - 1]
     out *= units[:, None]
-    out[lengths == 0] = 0.0  # and not the rounding of what has ridden along
     return symbol, out
+
+
+def _same_size(columns, w):
+    """The columns in units in which all are as long as w: in a sum a + ib the smaller of the two
+    would get the errors of the larger.  A column of zeros has the unit 0, and its transform, which
+    is the rounding of its companion, becomes 0.
+    """
+    lengths = np.linalg.norm(columns, axis=1)
+    ordinary = (lengths > 0) & np.isfinite(lengths)
+    units = np.where(ordinary, lengths, 1.0) / (np.linalg.norm(w) or 1.0)
+    return columns / units[:, None], np.where(lengths == 0, 0.0, units)
+
+
+def _nufft(frame, box, angles, strengths):
+    """Σ_i g_i e^(−2πi⟨jh,x_i⟩) in a box of frequencies, for each row g of `strengths`."""
+    plan = nufft().Plan(1, box, len(strengths), frame.eps, isign=-1, nthreads=1)
+    plan.setpts(*angles)
+    sums = plan.execute(strengths if len(strengths) > 1 else strengths[0])
+    return sums.reshape(len(strengths), *box)
+
+
+def _pair_columns(columns):
+    """Real rows a, b, c, … as complex rows a + ib, c + i…, the last one alone."""
+    if len(columns) % 2:
+        columns = np.concatenate([columns, np.zeros((1, columns.shape[1]))])
+    return np.ascontiguousarray(columns[0::2] + 1j * columns[1::2])
+
+
+def _split_pairs(sums, grid):
+    """The transforms of a, b, c, … at the frequencies of the grid, from those of the pairs."""
+    K, J = grid.frequencies, grid.max_frequency
+    plus = np.array([_at(s, K, J) for s in sums])
+    minus = np.array([np.conj(_at(s, -K, J)) for s in sums])
+    both = np.stack([(plus + minus) / 2, (plus - minus) / 2j], axis=1)
+    return both.reshape(-1, len(K))
 
 
 def _at(centred, K, J):
     """The entries of an array of frequencies −J … J at the frequencies K."""
     return centred[tuple((K + J).T)]
-
-
-def slices(m, rows):
-    """Consecutive slices of at most `rows` rows."""
-    edges = [*range(0, m, rows), m]
-    return [slice(a, b) for a, b in pairwise(edges)]

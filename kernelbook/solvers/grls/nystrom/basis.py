@@ -8,15 +8,17 @@ that the representer theorem asks for; with fewer centres this is the **Nyström
 **Which T.**  Pivoted Cholesky: K_nn = LLᵀ on those centres that are not, to rounding, dependent on
 others (duplicates, Gaussians much wider than the distance of their centres), and T = L⁻ᵀ there.
 A centre whose function is within √rtol of the others, relative to its norm, is dropped, c_j = 0;
-centres that coincide with others are dropped first, for nothing.
-Adding some ε to the diagonal instead ("jitter") would solve another problem, and not say so.
+centres that coincide with others are dropped first, at no loss.
+Adding some ε to the diagonal instead ("jitter") would silently solve another problem.
 Working with ẑ = L⁻¹k instead of k squares no condition number: rows of ẑ are no longer than
 √K(x, x), whatever K_nn is like.  But a product with L⁻¹ multiplies rounding errors by about
 1/√rtol (no bound, but hardly ever more), so sums over the sample are best taken of ẑ, and not of k.
 
 **Conditionally positive definite kernels** have a norm only where Σ_j c_j φ_p(z_j) = 0.  With the
-projection M onto these c, the functions Σ_i M_ij K(z_i, ·) take the place of the translates;
+projection M onto these c, the functions Σ_i M_ij K(z_i, ·) replace the translates;
 their Gram matrix MK_nnM is positive semidefinite.
+
+Chapter: book/computing/beyond
 
 References
 ----------
@@ -34,12 +36,12 @@ from scipy.linalg import blas, lapack
 
 from kernelbook.numeric.blas import one_thread, solve_rows
 from kernelbook.numeric.column_space import column_space
-from kernelbook.solvers.grls.dense import power_of_two
-from kernelbook.solvers.grls.nystrom.sums import inverse_norm, whitened
+from kernelbook.numeric.linalg import power_of_two, project_out
+from kernelbook.solvers.grls.nystrom.normal_equations import congruence, inverse_norm
 
 __all__ = ["CenterBasis"]
 
-_DEPENDENT = 32 * np.finfo(float).eps
+DEPENDENCE_RTOL = 32 * np.finfo(float).eps  # the rounding of a Gram matrix
 
 
 class CenterBasis:
@@ -63,12 +65,11 @@ class CenterBasis:
         The number of functions e_k.
     dropped : int
         How many centres, no duplicates, were dropped because they depend on others to √rtol.
-    lost : float
+    dropped_bound : float
         The largest squared distance, rtol·max K(z, z), of their functions from those that were
-        kept; 0 if there are none.  What they could have added to f the solvers' certificates
-        have to count.
+        kept; 0 if there are none.  The solvers' certificates count what they could have added.
     points : rows
-        The centres whose kernel values `coordinates` wants: those kept, in the order of the pivots
+        The centres whose kernel values `coordinates` takes: those kept, in the order of the pivots
         (for conditionally positive definite kernels, all of them).
     unit : float
         The inner product is that of the kernel divided by this power of two: 1, unless the
@@ -81,22 +82,22 @@ class CenterBasis:
         self._Q = None
         if kernel.cpd_order:
             self._Q = column_space(P).Q
-            gram = _projected(self._Q, _projected(self._Q, gram).T)
+            gram = project_out(self._Q, project_out(self._Q, gram).T)
             gram = (gram + gram.T) / 2
         size = np.abs(gram).max(initial=0.0)
         unit = power_of_two(size)
         self.unit = 1.0 if 1e-100 < size < 1e100 or size == 0 else float(unit)
-        rtol = _DEPENDENT if rtol is None else max(rtol, _DEPENDENT)
+        rtol = DEPENDENCE_RTOL if rtol is None else max(rtol, DEPENDENCE_RTOL)
         with one_thread(self.n):
             L, pivots = _pivoted_cholesky(gram / unit, kernel, rtol)
         # A function that is zero, as the linear kernel's at the origin, adds nothing either.
-        different = _different(centers) & (gram.diagonal() != 0)
+        distinct = _unique_mask(centers) & (gram.diagonal() != 0)
         # In exact arithmetic the projected functions have at most n − rank P dimensions.
         self.rank = len(L) if self._Q is None else min(len(L), self.n - self._Q.shape[1])
         L, self._kept = L[: self.rank, : self.rank], pivots[: self.rank]
-        most = int(different.sum()) - (0 if self._Q is None else self._Q.shape[1])
+        most = int(distinct.sum()) - (0 if self._Q is None else self._Q.shape[1])
         self.dropped = max(most - self.rank, 0)
-        self.lost = rtol * size / self.unit if self.dropped else 0.0
+        self.dropped_bound = rtol * size / self.unit if self.dropped else 0.0
         # K_nn = unit·LLᵀ; dividing the kernel by self.unit divides ẑ by its root.
         self._L = np.asfortranarray(L * (np.sqrt(unit) * np.sqrt(self.unit)))
         self._index = self._kept if self._Q is None else np.arange(self.n)
@@ -115,6 +116,17 @@ class CenterBasis:
         """ẑ for all rows of X at once: an (m, rank) array."""
         return self.coordinates(self.kernel(X, self.points))
 
+    @property
+    def advice(self):
+        """What to do where a solver on this basis did not reach its tolerance."""
+        if not self.dropped:
+            return "A larger max_iter, reg, tol or n_centers help."
+        return (
+            f"{self.dropped} of its {self.n} centres depend on others to rounding and were "
+            "dropped, which kkt counts: a larger reg or tol, a narrower kernel, or fewer centres "
+            "help."
+        )
+
     @cached_property
     def inverse_norm(self):
         """A bound of ‖L⁻¹‖, by which L⁻¹ may enlarge rounding errors; ∞ where k is projected."""
@@ -123,9 +135,9 @@ class CenterBasis:
         with one_thread(self.rank):
             return inverse_norm(self._L)
 
-    def whitened(self, gram):
+    def congruence(self, gram):
         """L⁻¹ gram L⁻ᵀ: a sum of kkᵀ turned into the sum of ẑẑᵀ."""
-        return whitened(self._L, gram)
+        return congruence(self._L, gram)
 
     def times(self, U):
         """The coefficients Tu of the translates at `points`, a column for each column of U."""
@@ -136,26 +148,26 @@ class CenterBasis:
             return np.ascontiguousarray(U)
         C = np.zeros((self.n, U.shape[1]))
         C[self._kept] = U
-        return _projected(self._Q, C)
+        return project_out(self._Q, C)
 
     def adjoint(self, G):
         """Tᵀg for g over `points`."""
         if self._Q is not None:
-            G = _projected(self._Q, G)[self._kept]
+            G = project_out(self._Q, G)[self._kept]
         if not self.rank:
             return G
         with one_thread(self.rank):
             return np.ascontiguousarray(blas.dtrsm(1.0, self._L, G, lower=1))
 
-    def place(self, C):
+    def scatter(self, C):
         """Coefficients over `points` as coefficients over all centres."""
         out = np.zeros((self.n, *C.shape[1:]))
         out[self._index] = C
         return out
 
 
-def _different(centers):
-    """One True for each of the different rows."""
+def _unique_mask(centers):
+    """One True for each distinct row."""
     first = np.zeros(centers.shape[0], dtype=bool)
     if sparse.issparse(centers):
         rows = sparse.csr_array(centers)
@@ -168,12 +180,6 @@ def _different(centers):
     return first
 
 
-def _projected(Q, A):
-    for _ in range(2):
-        A = A - Q @ (Q.T @ A)
-    return A
-
-
 def _pivoted_cholesky(gram, kernel, rtol):
     """L and the pivots of the independent rows, in units of their norms; an error if indefinite."""
     squares = gram.diagonal()
@@ -182,7 +188,7 @@ def _pivoted_cholesky(gram, kernel, rtol):
     # Functions of norm one: what counts as dependent must not depend on their units.  A function
     # that is tiny beside the others by cancellation (a projected one) is rounding, not a function.
     norms = np.sqrt(np.maximum(squares, 0.0))
-    present = norms > np.sqrt(_DEPENDENT if kernel.cpd_order else 0.0) * norms.max(initial=0.0)
+    present = norms > np.sqrt(DEPENDENCE_RTOL if kernel.cpd_order else 0.0) * norms.max(initial=0.0)
     norms[~present] = 1.0
     index = np.flatnonzero(present)
     if not index.size:
@@ -191,8 +197,8 @@ def _pivoted_cholesky(gram, kernel, rtol):
     L, pivots, rank, _ = lapack.dpstrf(unit, tol=rtol, lower=1)
     order = pivots - 1
     kept, dropped = order[:rank], order[rank:]
-    lost = unit[np.ix_(dropped, dropped)] - L[rank:, :rank] @ L[rank:, :rank].T
-    if np.abs(lost).max(initial=0.0) > 1e-8 + 100 * rtol:
+    left = unit[np.ix_(dropped, dropped)] - L[rank:, :rank] @ L[rank:, :rank].T
+    if np.abs(left).max(initial=0.0) > 1e-8 + 100 * rtol:
         raise _indefinite(kernel)
     return np.tril(L[:rank, :rank]) * norms[index[kept], None], index[kept]
 

@@ -1,214 +1,240 @@
-"""Nyström from sums: what a block of data has to say, how two blocks agree, and the solution.
+"""Nyström's normal equations, formed over ẑ, or over translates for half the work.
 
-With ẑ the coordinates of a sample in a `CenterBasis`, p its features and w its weight, the problem
+The matrix of (1) in `nystrom.solve` is ẐᵀMẐ + ρI, with rows ẑ = L⁻¹k in place of the kernel values
+k at the centres.  One triangular solve for each of m rows costs mn², as much as the sum itself.  It
+can wait for the sum: with K̃ = SK,
 
-    (1/W) Σ w_i (y_i − ẑ_i·u − p_i·λ)² + γ‖u‖²
+    ẐᵀMẐ = L⁻¹ (K̃ᵀK̃ − K̃ᵀQ QᵀK̃) L⁻ᵀ,                                                        (1)
 
-knows the data only through Σ w ẑẑᵀ, Σ w ẑpᵀ, Σ w ẑyᵀ, and the triangle R of a QR factorization of
-√w (p, y) (whose RᵀR is Σ w (p, y)(p, y)ᵀ, without the squared condition number).  All of these
-add up over blocks: `statistics` of a block, `combine` of two, `solve`.  So data can stream, and
-blocks can live on different machines, as long as all use the *same* basis, made once from given
-centres.  n² numbers travel, whatever m is.
+which takes n³ instead.  What is lost are digits, and how many is known.  Let κ = ‖K̃‖_F, which
+κ² = tr K̃ᵀK̃ tells, let ε be the rounding of the sums relative to the norms of what is multiplied
+(as everywhere here, that of errors with random signs), and let η = ε κ²‖L⁻¹‖².
 
-**Accuracy.**  One pass does not allow for refinement: the normal equations have the condition
-number 1/γ (in units of the kernel's values), and fitted values are good to about ε/γ.  The
-certificate, of the optimum *in the span of the centres*, says so, and counts dropped centres as
-`nystrom` does, by Σ w K(x, x) − tr Σ w ẑẑᵀ or by `CenterBasis.lost`.  It is that of u; what f, as
-predicted from c = Tu, loses to nearly dependent centres takes samples to be seen: `solve` may be
-given some.
+**Proposition.**  Let H = ẐᵀMẐ + ρI, let Ĥ be symmetric with ‖Ĥ − H‖ ≤ η < ρ, and let
+u⁺ = u + Ĥ⁻¹r with r = ẐᵀMỹ − Hu.  Then the residual of u⁺ is at most η/(ρ − η)·‖r‖.
+
+*Proof.*  r⁺ = r − HĤ⁻¹r = (Ĥ − H)Ĥ⁻¹r.  The eigenvalues of H are at least ρ, so those of Ĥ are at
+least ρ − η and ‖Ĥ⁻¹‖ ≤ 1/(ρ − η).  ∎
+
+The sums of (1) are off by at most εκ² in norm (‖K̃ᵀQ‖ ≤ κ), hence the matrix by η: L⁻¹ stands on
+either side.  So where η is a fraction of ρ, a factor of the cheap matrix is as good as the true
+one, provided that residuals are true.  They are computed from rows, in the pass over K
+that the certificate needs anyway,
+
+    r = L⁻¹ K̃ᵀe − ρu,      e = M(ỹ − K̃c),    c = L⁻ᵀu,
+
+and not from the sums.  What rounding leaves of *them*, δ = ε κ‖L⁻¹‖·‖ỹ − K̃c‖, has the root of the
+condition number where η has all of it.  So the solution is this: u = Ĥ⁻¹ẐᵀMỹ from the sums, r from
+rows, and one step u⁺, whose residual is at most δ + η/(ρ − η)·‖r‖, rounding included.  It
+needs no third pass: f changes by −Ẑ(u⁺ − u), λ and the loss by what the sums say of that.
+
+`Rounding` computes η and δ, beforehand from some rows, and from all of them when the sums are
+there.  Where η > ρ/16, or δ is above half of what the tolerance allows, the sums are taken over ẑ:
+`fast_equations` then returns None, and `stable_equations` forms the matrix.
+
+‖L⁻¹‖² is bounded by the product of the largest column and row sums of |L⁻¹|, from the inverse
+itself.
+
+Chapter: book/computing/beyond
+
+References
+----------
+Higham, *Accuracy and Stability of Numerical Algorithms* (2002), chapters 8 and 12.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg
+from scipy.linalg import blas, lapack
 
-from kernelbook.certificates import Certificate
-from kernelbook.numeric.blas import add_gram
-from kernelbook.numeric.conjugate_gradients import norms
-from kernelbook.numeric.tiles import silent
-from kernelbook.solvers.grls.dense import power_of_two
+from kernelbook.numeric.blas import add_gram, one_thread
+from kernelbook.numeric.linalg import cholesky_shifted, norms
 
-__all__ = ["Statistics", "accumulate", "combine", "factored", "solve", "statistics"]
+__all__ = [
+    "NormalEquations",
+    "Rounding",
+    "congruence",
+    "fast_equations",
+    "gram_and_products",
+    "inverse_norm",
+    "sketched_equations",
+    "stable_equations",
+]
 
 _EPS = np.finfo(float).eps
+MAX_ETA_RATIO = 1 / 16  # of ρ that η may be
 
 
 @dataclass(frozen=True)
-class Statistics:
-    """The sums over one or more blocks; see the module's text.
+class NormalEquations:
+    """(ẐᵀMẐ + ρI) u = ẐᵀMỹ, formed and factored.
 
     Attributes
     ----------
-    ZZ : (r, r) array;  ZP : (r, ℓ) array;  ZY : (r, k) array
-    R : (ℓ+k, ℓ+k) array
-    peaks : (ℓ,) array
-        The largest |φ_p|, which the rule for dependent features counts in.
-    diagonal : float
-        Σ w K(x, x), in units of the basis.
-    weight : float
-        W.
-    rows : int
+    A : (r, r) array or None
+        ẐᵀMẐ; None where only a sketch of it has been factored.
+    B : (r, rank P) array
+        ẐᵀQ.
+    right : (r, k) array
+        ẐᵀMỹ; zero for outputs that the features explain.
+    rho, trace : float
+        ρ and tr ẐᵀẐ.
+    factor : tuple
+        SciPy's Cholesky factor of A + ρI.
+    rounding_level : float
+        The size of the rounding errors of A, in norm.
     """
 
-    ZZ: np.ndarray
-    ZP: np.ndarray
-    ZY: np.ndarray
-    R: np.ndarray
-    peaks: np.ndarray
-    diagonal: float
-    weight: float
-    rows: int
+    A: np.ndarray | None
+    B: np.ndarray
+    right: np.ndarray
+    rho: float
+    trace: float
+    factor: tuple
+    rounding_level: float
+
+    def solve(self, R):
+        """(A + ρI)⁻¹R."""
+        with one_thread(len(R)):
+            return linalg.cho_solve(self.factor, R, check_finite=False)
+
+    def residual(self, u):
+        """ẐᵀMỹ − (A + ρI)u, as the sums know it."""
+        return self.right - self.A @ u - self.rho * u
 
 
-def accumulate(basis, X, columns, root, tick=silent):
-    """ẐᵀẐ (both triangles) and Ẑᵀ·columns, where Ẑ has the rows root_i·ẑ_i."""
-    r, width = basis.rank, columns.shape[1]
+def fast_equations(sample, tolerance):
+    """The equations from sums over translates, and their `Rounding`; None where that is not
+    accurate enough, or where the difference that counts dropped centres could not be trusted.
+    """
+    basis, target, rho = sample.basis, sample.target, sample.rho
+    left = norms(target.residual_target)
+    if basis.dropped or basis.unit != 1.0 or basis.inverse_norm == np.inf:
+        return None
+    # Beforehand, from some rows; then from all of them.
+    rows = sample.probe()
+    panel = sample.root[rows] * basis.kernel(sample.X[rows], basis.points)
+    expected = Rounding(sample.m / len(rows) * np.sum(panel**2), basis.inverse_norm)
+    if not expected.is_accurate_enough(rho, left, tolerance):
+        return None
+    root = sample.root if sample.problem.weighted else None
+    gram, (KQ, Ky) = gram_and_products(
+        sample.panels, [sample.problem.Q, target.residual_target], root
+    )
+    rounding = Rounding(np.trace(gram), basis.inverse_norm)
+    if not rounding.is_accurate_enough(rho, left, tolerance):
+        return None
+    with one_thread(basis.rank):
+        B, ZZ = basis.adjoint(KQ), basis.congruence(gram)
+        A = ZZ - B @ B.T
+        right = basis.adjoint(Ky) * ~target.explained
+        factor = cholesky_shifted(A, rho, rounding.matrix)
+        equations = NormalEquations(A, B, right, rho, np.trace(ZZ), factor, rounding.matrix)
+    return equations, rounding
+
+
+def stable_equations(sample):
+    """The equations from sums over ẑ."""
+    basis, target = sample.basis, sample.target
+    gram, (B, right) = gram_and_products(
+        sample.panels, [sample.problem.Q, target.residual_target], sample.root, basis
+    )
+    with one_thread(basis.rank):
+        A, level = gram - B @ B.T, _EPS * np.linalg.norm(gram)
+        factor = cholesky_shifted(A, sample.rho, level)
+    right = right * ~target.explained
+    return NormalEquations(A, B, right, sample.rho, np.trace(gram), factor, level)
+
+
+def sketched_equations(sample, rows):
+    """The right-hand side of the equations, and the factor of their matrix from some rows."""
+    basis, target = sample.basis, sample.target
+    root = sample.root[rows] * np.sqrt(sample.m / len(rows))
+    Q = np.linalg.qr(sample.problem.Q[rows])[0]
+    gram, (B,) = gram_and_products(sample.some_panels(rows), [Q], root, basis)
+    level = _EPS * np.linalg.norm(gram)
+    factor = cholesky_shifted(gram - B @ B.T, sample.rho, level)
+    both = np.hstack([sample.problem.Q, target.residual_target])
+    both = basis.adjoint(sample.panels.adjoint(sample.root * both))
+    r = sample.problem.rank
+    right = both[:, r:] * ~target.explained
+    return NormalEquations(None, both[:, :r], right, sample.rho, np.trace(gram), factor, level)
+
+
+def gram_and_products(panels, blocks, sqrt_weights=None, basis=None):
+    """RᵀR (both triangles) and RᵀV for every V of `blocks`, in one pass over the rows of K.
+
+    Parameters
+    ----------
+    panels : Panels
+        The rows k of K.
+    blocks : list of (m, k) arrays
+    sqrt_weights : (m, 1) array, optional
+        The factors s of the rows.
+    basis : CenterBasis, optional
+        The rows of R are sẑ with it, sk without.
+    """
+    n = panels.n if basis is None else basis.rank
 
     def work(total, rows, panel):
-        Z = basis.coordinates(panel)
-        Z *= root[rows, None]
-        if r:
-            add_gram(Z, total[0])
-            total[1][...] += Z.T @ columns[rows]
+        R = panel if basis is None else basis.coordinates(panel)
+        if sqrt_weights is not None:
+            R *= sqrt_weights[rows]
+        if n:
+            add_gram(R, total[0])
+        for product, V in zip(total[1:], blocks, strict=True):
+            product += R.T @ V[rows]
 
-    gram, products = basis.kernel.panels(X, basis.points, tick).each(
-        work, lambda: (np.zeros((r, r), order="F"), np.zeros((r, width)))
+    gram, *products = panels.each(
+        work,
+        lambda: (np.zeros((n, n), order="F"), *(np.zeros((n, V.shape[1])) for V in blocks)),
     )
     return np.tril(gram) + np.tril(gram, -1).T, products
 
 
-def statistics(basis, X, P, Y, weights=None) -> Statistics:
-    """What the block (X, P, Y) says.
+class Rounding:
+    """η and δ of the module's text.
 
     Parameters
     ----------
-    basis : CenterBasis
-    X : (b, d) rows
-    P : (b, ℓ) array
-    Y : (b, k) array
-    weights : (b,) array of numbers ≥ 0, optional
+    square : float
+        κ², or an estimate of it.
+    inverse : float
+        A bound of ‖L⁻¹‖.
     """
-    b = X.shape[0]
-    if len(P) != b or len(Y) != b or (weights is not None and len(weights) != b):
-        raise ValueError(f"X has {b} rows, P {len(P)}, Y {len(Y)}; a block needs as many of each.")
-    if not (np.isfinite(P).all() and np.isfinite(Y).all()):
-        raise ValueError("P and Y must be finite: drop the rows that have NaN, or impute them.")
-    weights = np.ones(b) if weights is None else np.asarray(weights, dtype=float)
-    if not (np.isfinite(weights).all() and (weights >= 0).all()):
-        raise ValueError("weights must be finite numbers ≥ 0.")
-    root = np.sqrt(weights)
-    both = root[:, None] * np.hstack([P, Y])
-    l, size = P.shape[1], P.shape[1] + Y.shape[1]
-    ZZ, Zpy = accumulate(basis, X, both, root)
-    return Statistics(
-        *(ZZ, Zpy[:, :l], Zpy[:, l:], _triangle(both, size)),
-        peaks=np.abs(P[weights > 0]).max(axis=0, initial=0.0),
-        diagonal=float(weights @ basis.kernel.diag(X) / basis.unit),
-        weight=float(weights.sum()),
-        rows=int(np.count_nonzero(weights)),
-    )
+
+    def __init__(self, square, inverse):
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.matrix = _EPS * square * inverse**2
+            self._residual = _EPS * np.sqrt(square) * inverse
+
+    def residual(self, left):
+        """δ where what is left of y has these norms."""
+        return self._residual * left
+
+    def contraction_factor(self, rho):
+        """η/(ρ − η), by which a step shrinks the residual."""
+        return self.matrix / (rho - self.matrix)
+
+    def is_accurate_enough(self, rho, left, tolerance):
+        """Whether sums over translates do; `tolerance` is that of the residual."""
+        small = self.matrix <= MAX_ETA_RATIO * rho
+        return bool(small and np.all(self.residual(left) <= tolerance / 2))
 
 
-def _triangle(rows, size):
-    """R of the QR factorization, square also where there are few rows."""
-    R = np.linalg.qr(np.vstack([rows, np.zeros((max(size - len(rows), 0), size))]), mode="r")
-    return R
-
-
-def combine(a: Statistics, b: Statistics) -> Statistics:
-    """The statistics of two blocks together."""
-    if a.ZZ.shape != b.ZZ.shape or a.ZP.shape != b.ZP.shape or a.ZY.shape != b.ZY.shape:
-        raise ValueError(
-            f"the blocks do not belong together: {a.ZP.shape[1]} and {b.ZP.shape[1]} features, "
-            f"{a.ZY.shape[1]} and {b.ZY.shape[1]} outputs, {len(a.ZZ)} and {len(b.ZZ)} functions."
-        )
-    return Statistics(
-        *(a.ZZ + b.ZZ, a.ZP + b.ZP, a.ZY + b.ZY),
-        R=_triangle(np.vstack([a.R, b.R]), len(a.R)),
-        peaks=np.maximum(a.peaks, b.peaks),
-        diagonal=a.diagonal + b.diagonal,
-        weight=a.weight + b.weight,
-        rows=a.rows + b.rows,
-    )
-
-
-def factored(A, shift, noise):
-    """The Cholesky factor of A + shift·I, lifted where rounding has made it indefinite."""
-    for lift in (0.0, 10 * noise, 1e3 * noise, 1e6 * noise):
-        lifted = A.copy()
-        lifted[np.diag_indices(len(A))] += shift + lift
-        try:
-            return linalg.cho_factor(lifted, lower=True, overwrite_a=True, check_finite=False)
-        except linalg.LinAlgError:
-            continue
-    raise ValueError("the normal equations overflow or are not positive definite: scale X or y.")
-
-
-def solve(sums: Statistics, basis, reg, probe=None):
-    """c over all centres, λ, the rank of P and the certificates, a column for each output.
-
-    `probe` are some rows of X on which the rounding of predictions is measured.
-    """
-    if not reg > 0 or not sums.weight > 0:
-        raise ValueError(f"reg={reg!r} and the sum of weights, {sums.weight:g}, must be positive.")
-    if not all(np.isfinite(a).all() for a in (sums.ZZ, sums.ZP, sums.ZY, sums.R)):
-        raise ValueError("the sums over the samples overflow: scale y, the weights or features.")
-    l, W, rho = len(sums.peaks), sums.weight, reg / basis.unit
-    # As of one observation, and in units of y: no square overflows.
-    R = sums.R / np.sqrt(W)
-    unit = power_of_two(np.abs(R[:, l:]).max(axis=0, initial=0.0))
-    R[:, l:] /= unit
-    ZZ, ZP, ZY = sums.ZZ / W, sums.ZP / W, sums.ZY / W / unit
-
-    scale = np.where(sums.peaks > 0, sums.peaks, 1.0)
-    U, s, Vt = linalg.svd(R[:l, :l] / scale)
-    rank = int(np.sum(s > max(sums.rows, l) * _EPS * s[0])) if l and s[0] > 0 else 0
-    Q, T = U[:, :rank], (Vt[:rank].T / s[:rank]) / scale[:, None]
-    T[sums.peaks == 0] = 0.0
-    ZQ, Qy, rest = ZP @ T, Q.T @ R[:l, l:], R[l:, l:]
-    # What the features leave of y: outside their range, and inside it beyond the rank.
-    left = np.hypot(norms(rest), norms(R[:l, l:] - Q @ Qy))
-    right = ZY - ZQ @ Qy
-    A = ZZ - ZQ @ ZQ.T
-    noise = _EPS * np.linalg.norm(ZZ)
-    factor = factored(A, rho, noise) if basis.rank else None
-    u = np.zeros_like(right)
-    for _ in range(3 if basis.rank else 0):  # one solve and two refinements
-        u = u + linalg.cho_solve(factor, right - A @ u - rho * u, check_finite=False)
-    residual = norms(right - A @ u - rho * u) + noise * norms(u)
-    bend = np.einsum("ij,ij->j", u, A @ u)
-    loss = np.maximum(left**2 - 2 * np.einsum("ij,ij->j", u, right) + bend, 0.0)
-    primal = loss + rho * np.einsum("ij,ij->j", u, u)
-
-    c = basis.times(u)
-    off = residual / np.sqrt(rho) + _rounding(basis, u, c, probe)
-    lost = moved = 0.0
-    if basis.dropped:
-        trace = basis.lost
-        if not basis.kernel.cpd_order:
-            rest = max(sums.diagonal - np.trace(sums.ZZ), 0.0) + 2 * _EPS * sums.diagonal
-            trace = min(trace, rest / W)
-        lost, moved = trace / rho * loss, trace / rho * (np.sqrt(loss) + off)
-    gap = np.minimum(off**2 + lost, primal)
-    size = left + 1e-4 * norms(R[:, l:])
-    kkt = np.minimum(off + moved, np.sqrt(gap)) / np.where(size > 0, size, 1.0)
+def inverse_norm(L):
+    """A bound of ‖L⁻¹‖ for a lower triangular matrix: √(‖L⁻¹‖₁‖L⁻¹‖_∞)."""
+    inverse, info = lapack.dtrtri(L, lower=1)
+    if info:
+        return np.inf
+    sizes = np.abs(np.tril(inverse))
     with np.errstate(over="ignore"):
-        primal, gap = primal * unit * unit, gap * unit * unit
-        c, lam = basis.place(c) * unit, T @ (Qy - ZQ.T @ u) * unit
-    lower = np.where(np.isfinite(primal), primal, np.finfo(float).max)
-    lower = lower - np.where(np.isfinite(primal), gap, 0.0)
-    certificates = tuple(
-        Certificate(*map(float, (p, q, 0.0, k)), gap=float(g))
-        for p, q, k, g in zip(primal, lower, kkt, gap, strict=True)
-    )
-    return c, lam, rank, certificates
+        return float(np.sqrt(sizes.sum(axis=0).max() * sizes.sum(axis=1).max()))
 
 
-def _rounding(basis, u, c, probe):
-    """An estimate, from some rows, of the mean square root of Kc − Ẑu."""
-    if probe is None or probe.shape[0] == 0 or not basis.rank:
-        return 0.0
-    panel = basis.kernel(probe, basis.points)
-    off = panel @ c
-    return norms(off - basis.coordinates(panel) @ u) / np.sqrt(probe.shape[0])
+def congruence(L, gram):
+    """L⁻¹ gram L⁻ᵀ, exactly symmetric."""
+    half = blas.dtrsm(1.0, L, gram, lower=1)
+    full = blas.dtrsm(1.0, L, half.T, lower=1)
+    return (full + full.T) / 2

@@ -7,7 +7,7 @@ by √w as in `grls.problem` (M = I − QQᵀ), the problem is a ridge regressio
     (ẐᵀMẐ + ρI) u = ẐᵀMỹ,                                                                 (1)
 
 and c = Tu, and λ by least squares from ỹ − Ẑu.  With all samples as centres it is the exact
-problem.  It never is solved by (K_nm K_mn + ρK_nn)c = K_nm y, whose condition number is up to
+problem.  It is never solved by (K_nm K_mn + ρK_nn)c = K_nm y, whose condition number is up to
 cond K_nn times larger.
 
 **Preconditioner.**  Conjugate gradients on (1) need one pass over K_mn for each step, and the
@@ -22,7 +22,7 @@ the centres be anywhere, and the features and the weights take part.
 **All rows, s = m,** makes B the matrix of (1), and its Cholesky factor the solution: one heavy
 pass, 2mn² operations instead of some twenty light ones.  `direct_pays` compares the two by
 counting operations.  Where the centres are well conditioned the pass sums over k, which takes half
-of that, and the residual from rows says how good it was: `nystrom.sums`.
+of that, and the residual from rows says how good it was: `nystrom.normal_equations`.
 
 **Certificate** (of the optimum *in the span of the centres and features*).  e = M(ỹ − Ẑu) is what
 the fitted function leaves.  The dual of (1) at α = e/ρ gives
@@ -32,31 +32,24 @@ the fitted function leaves.  The dual of (1) at α = e/ρ gives
 which also is what strong convexity says.  The gap bounds the mean square error of the fitted
 values against those of the optimum; `kkt` is its root, in the units of the exact solver.
 
-**Dropped centres.**  A centre that depends on others to rounding has no function of its own in ẑ.
-What is solved is the problem of the kernel matrix ẐẐᵀ instead of that of all centres, which differs
-from it by a positive semidefinite R_c.  So the minimum over the span of all centres is below that
-of (1) by at most eᵀR_ce/ρ, and the fitted values of the two differ by at most ‖R_c‖‖e‖/ρ (e of the
-minimizer, which is known to the root of the gap).  R_c ⪯ R = SKS − ẐẐᵀ, and so
-‖R_c‖ ≤ tr R = Σ S_i²K(x_i, x_i) − tr ẐᵀẐ, known from the sums of the pass; but R also is what *no*
-centre knows of the samples.  At a centre the diagonal of R_c is at most `CenterBasis.lost`: taken
-for all samples, an estimate and no bound, ‖R_c‖ ≤ m·lost.  The smaller of the two counts.  Where
-the full problem is looked at anyway (below), eᵀRe is computed, and for centres at the samples ‖Re‖
-in place of ‖R‖‖e‖.  The first goes into `gap`, and `kkt` is the smaller of the root of that and
-of the sum of what CG, rounding and the second leave.  Conjugate gradients do not work on such
-centres: with the `rtol` that their rounding asks for, too much would be dropped.
+**Dropped centres**, and the rounding of predictions, are counted by `nystrom.bounds`.  Where the
+full problem is looked at anyway (below), eᵀRe is computed, and for centres at the samples ‖Re‖ in
+place of ‖R‖‖e‖.  The first goes into `gap`, and `kkt` is the smaller of the root of that and of the
+sum of what CG, rounding and the second leave.  Conjugate gradients do not work on such centres:
+with the `rtol` that their rounding asks for, too much would be dropped.
 
-**Rounding.**  The direct solution over ẑ knows r from its sums, plus ε‖ẐᵀẐ‖‖u‖, what these
-may have lost.  Where that is above `tol` (γ below some 10⁻⁷) the residual is computed anew in
+**Rounding.**  The direct solution over ẑ takes r from its sums, plus ε‖ẐᵀẐ‖‖u‖, what these
+may have lost.  Where that is above `tol` (γ below some 10⁻⁷) the residual is recomputed in
 a pass over rows of ẑ, and solved for once more.  Conjugate gradients work with k instead of ẑ,
 to spare n² operations a row: there r carries about ε/√(rtol·γ), and `suitable_basis` takes the
-rtol that keeps that below `tol`.  And f is predicted from c, not from u: by how much the
-two differ is measured on some rows and added to `kkt`.  It is of the same size, because nearly
-dependent centres have large coefficients of both signs.
+rtol that keeps that below `tol`.
 
 **And the full problem?**  The same α is feasible for the dual of the full kernel ridge: its gap is
 ‖u‖² + αᵀK̃α − 2u·Ẑᵀα, the squared distance of f's kernel part from Σα_iK(x_i, ·), times ρ.  It costs
 a pass over the m×m kernel matrix; `full_gap` is computed where that adds no more than a quarter to
 the fit, and where m ≤ 4096.
+
+Chapter: book/computing/beyond
 
 References
 ----------
@@ -64,26 +57,38 @@ References
 Carratino, Rosasco & Rudi, *Kernel methods through the roof*, NeurIPS 2020.
 """
 
-import numpy as np
-from scipy import linalg, sparse
+from dataclasses import dataclass
 
-from kernelbook.numeric.blas import one_thread
-from kernelbook.numeric.conjugate_gradients import conjugate_gradients, norms
+import numpy as np
+from scipy import sparse
+
+from kernelbook.numeric.conjugate_gradients import refine, restarted
+from kernelbook.numeric.linalg import norms, project_out, squared_norms
 from kernelbook.numeric.tiles import silent
 from kernelbook.solvers.grls.nystrom.basis import CenterBasis
-from kernelbook.solvers.grls.nystrom.normal_equations import accumulate, factored
-from kernelbook.solvers.grls.nystrom.sums import Rounding, sums
-from kernelbook.solvers.grls.problem import IterativeSolution, ScaledData
-from kernelbook.solvers.grls.saddle_factor import project
+from kernelbook.solvers.grls.nystrom.bounds import dropped_centers, prediction_rounding
+from kernelbook.solvers.grls.nystrom.normal_equations import (
+    fast_equations,
+    sketched_equations,
+    stable_equations,
+)
+from kernelbook.solvers.grls.predictor import KernelExpansion
+from kernelbook.solvers.grls.problem import Scaled, Target, relative_constraint
+from kernelbook.solvers.grls.solution import (
+    Solution,
+    certify,
+    rank_warnings,
+    zero_kernel_warnings,
+)
 
 __all__ = ["direct_pays", "solve", "suitable_basis"]
 
 _EPS = np.finfo(float).eps
-_ROUNDS = 6  # residuals computed anew
-_TYPICAL_STEPS = 20  # of conjugate gradients with a sketched preconditioner
-_SMALL = 4096  # samples whose full duality gap is cheap, whatever the fit costs
-_SHARE = 0.25  # of what the fit costs that the full duality gap may add to it
-_PROBE = 256  # rows on which the rounding of predictions is measured
+MAX_REFINEMENTS = 6
+TYPICAL_STEPS = 20  # of conjugate gradients with a sketched preconditioner
+FULL_GAP_ROWS = 4096  # samples whose full duality gap is cheap, whatever the fit costs
+FULL_GAP_BUDGET = 0.25  # of the cost of the fit that the full duality gap may add to it
+PROBE = 256  # rows on which the rounding of predictions is measured
 
 
 def entry_cost(d):
@@ -92,14 +97,14 @@ def entry_cost(d):
 
 
 def direct_pays(n, d, k=1):
-    """Whether one heavy pass, 2mn², is cheaper than `_TYPICAL_STEPS` light ones."""
-    return 2 * n <= _TYPICAL_STEPS * (entry_cost(d) + 4 * k)
+    """Whether one heavy pass, 2mn², is cheaper than `TYPICAL_STEPS` light ones."""
+    return 2 * n <= TYPICAL_STEPS * (entry_cost(d) + 4 * k)
 
 
 def suitable_basis(kernel, centers, P, reg, tol, k=1) -> CenterBasis:
     """The basis that suits the solver: see **Rounding** and **Dropped centres**."""
     if not direct_pays(centers.shape[0], centers.shape[1], k):
-        largest = np.abs(kernel(centers[:_PROBE])).max()
+        largest = np.abs(kernel(centers[:PROBE])).max()
         rtol = (_EPS / max(tol, _EPS)) ** 2 * largest / reg
         basis = CenterBasis(kernel, centers, P, float(np.clip(rtol, 32 * _EPS, 1e-9)))
         if not basis.dropped:
@@ -107,7 +112,19 @@ def suitable_basis(kernel, centers, P, reg, tol, k=1) -> CenterBasis:
     return CenterBasis(kernel, centers, P)
 
 
-def solve(basis, X, P, Y, reg, weights=None, **options) -> IterativeSolution:
+def solve(
+    basis,
+    X,
+    P,
+    Y,
+    reg,
+    weights=None,
+    tol=1e-8,
+    max_iter=1000,
+    sketch=None,
+    random_state=None,
+    tick=silent,
+) -> Solution:
     """The minimizer in the span of centres and features, for each column of Y.
 
     Parameters
@@ -123,7 +140,7 @@ def solve(basis, X, P, Y, reg, weights=None, **options) -> IterativeSolution:
     tol : float
         Wanted for `kkt`.
     max_iter : int
-        At most so many passes of conjugate gradients.
+        The largest number of passes of conjugate gradients.
     sketch : int, optional
         s, the number of rows of the preconditioner; by default all, where that pays or centres
         have been dropped, otherwise 4n.
@@ -132,281 +149,265 @@ def solve(basis, X, P, Y, reg, weights=None, **options) -> IterativeSolution:
     tick : callable, optional
         tick(rows) as passes proceed.
     """
-    return _Nystrom(basis, X, P, Y, reg, weights).solve(**options)
+    sample = _Sample(basis, X, P, Y, reg, weights, tick)
+    target, m, k = sample.target, sample.m, Y.shape[1]
+    if sketch is None:
+        direct = basis.dropped or direct_pays(basis.rank, X.shape[1], k)
+        sketch = m if direct else 4 * basis.n
+    tolerance = tol * np.sqrt(sample.rho) * target.y_scale
+    if basis.rank == 0 or target.explained.all():
+        found = _features_alone(sample)
+    elif sketch >= m:
+        found = _solve_cholesky(sample, tolerance)
+    else:
+        rng = random_state or np.random.RandomState(0)
+        rows = np.sort(rng.choice(m, size=sketch, replace=False))
+        found = _solve_pcg(sample, tolerance, rows, max_iter)
+    return _finish(sample, found, tick)
 
 
-class _Nystrom:
-    def __init__(self, basis, X, P, Y, reg, weights):
-        self.basis, self.X = basis, X
-        self.data = ScaledData(P, Y, weights)
-        self.m = X.shape[0]
+class _Sample:
+    """The scaled problem, and passes over the rows of K that it takes."""
+
+    def __init__(self, basis, X, P, Y, reg, weights, tick):
+        self.basis, self.X, self.P, self.m = basis, X, P, X.shape[0]
+        self.problem = Scaled(P, weights)
+        self.target = Target(self.problem, Y)
+        self.root = self.problem.sqrt_weights
         self.rho = self.m * float(reg) / basis.unit
         if not 0 < self.rho < np.inf:
             raise ValueError(
                 f"reg={reg!r} is not a positive number in the units of the kernel: this solver "
                 "needs 0 < reg < ∞."
             )
+        self.panels = basis.kernel.panels(X, basis.points, tick)
 
-    def solve(self, tol=1e-8, max_iter=1000, sketch=None, random_state=None, tick=silent):
-        data, basis, m = self.data, self.basis, self.m
-        k = data.target.shape[1]
-        if sketch is None:
-            direct = basis.dropped or direct_pays(basis.rank, self.X.shape[1], k)
-            sketch = m if direct else 4 * basis.n
-        self.direct, self.light, self.trace, self.change = sketch >= m, False, 0.0, 0.0
-        self.panels = basis.kernel.panels(self.X, basis.points, tick)
-        if basis.rank == 0 or data.explained.all():
-            lam, e = data.given(np.zeros_like(data.target))
-            # u = 0 is the optimum where there is no u; elsewhere the gap is at most the loss.
-            bound = norms(e) * np.sqrt(self.rho) * (basis.rank > 0)
-            return self._finish((np.zeros((basis.rank, k)), lam, e, bound), 0, tick)
-        find = self._directly if self.direct else self._by_gradients
-        enough = tol * np.sqrt(self.rho) * data.size
-        return self._finish(*find(enough, sketch, max_iter, random_state, tick), tick)
+    def some_panels(self, rows):
+        return self.basis.kernel.panels(self.X[rows], self.basis.points)
 
-    def _directly(self, enough, sketch, max_iter, random_state, tick):
-        """(u, λ, e, bound of ‖r‖) by the factor of (1), refined as long as that pays."""
-        data, rho = self.data, self.rho
-        right = self._all_translates(enough)
-        if right is not None:
-            u, before = self._precondition(right), np.inf
-            for _ in range(_ROUNDS):
-                state = self._corrected(self._anew(u, translates=True))
-                u, bound = state[0], state[3]
-                if np.all(bound <= enough):
-                    return state, 0
-                if not np.any(bound < 0.5 * before) or np.any(self.delta > enough):
-                    break
-                before = bound
-        self.light, self.change = False, 0.0
-        right = self._all_rows(tick)
-        u = self._precondition(right)
-        u += self._precondition(right - self.A @ u - rho * u)
-        bound = norms(right - self.A @ u - rho * u) + self.noise * norms(u)
-        if np.all(bound <= enough):
-            lam, e = data.given(self.panels.times(self.basis.times(u)))
-            return (u, lam, e, bound), 0
-        state = self._anew(u)
-        for _ in range(_ROUNDS):
-            before = norms(state[3])
-            if np.all(before <= enough):
-                break
-            state = self._better(state, self._anew(u + self._precondition(state[3])))
-            u = state[0]
-            if not np.any(norms(state[3]) < 0.5 * before):
-                break
-        return (*state[:3], norms(state[3])), 0
+    def probe(self):
+        """The numbers of some rows, spread over the sample."""
+        return np.unique(np.linspace(0, self.m - 1, PROBE).astype(int))
 
-    def _corrected(self, state):
-        """A step u + Ĥ⁻¹r without a pass of its own: the proposition of `nystrom.sums` bounds what
-        it leaves, and the sums know by how much it changes λ and the loss."""
-        u, lam, e, r = state
-        du = self._precondition(r)
-        ZMe = r + self.rho * u
-        self.change = np.einsum("ij,ij->j", du, self.A @ du - 2 * ZMe)
-        left = np.hypot(norms(e), norms(self.along)) * ~self.data.explained
-        self.delta = self.rounding.residual(left)
-        bound = self.rounding.share(self.rho) * norms(r) + self.delta
-        return u + du, lam - self.data.T @ (self.B.T @ du), e, bound
+    def fit_features(self, u):
+        """λ and e."""
+        return self.target.fit_features(self.panels.times(self.basis.times(u)))
 
-    def _by_gradients(self, enough, sketch, max_iter, random_state, tick):
-        """The same by conjugate gradients with the preconditioner of `sketch` rows."""
-        residual = self._sketch(sketch, random_state, tick)
-        state, u, steps = None, np.zeros_like(residual), 0
-        for _ in range(_ROUNDS):
-            before = norms(residual)
-            left = np.maximum(0.3 * enough, 1e-9 * before)
-            du, used, _ = conjugate_gradients(
-                self._apply, self._precondition, residual, left, max_iter - steps
-            )
-            steps += used
-            trial = self._from_c(u + du)
-            state = trial if state is None else self._better(state, trial)
-            u, residual = state[0], state[3]
-            after = norms(residual)
-            if not np.any((after > enough) & (after < 0.5 * before)) or steps >= max_iter:
-                break
-        return (*state[:3], norms(residual)), steps
+    def state(self, u):
+        """u, λ, e and r, in two passes over K: the rounding of r is not the least possible."""
+        lam, e = self.fit_features(u)
+        residual = self.basis.adjoint(self.panels.adjoint(self.root * e)) - self.rho * u
+        return u, lam, e, residual * ~self.target.explained
 
-    @staticmethod
-    def _better(old, new):
-        """Column by column, the one of two states with the smaller residual."""
-        better = norms(new[3]) < norms(old[3])
-        return tuple(np.where(better, b, a) for a, b in zip(old, new, strict=True))
-
-    # ------------------------------------------------------------------ the matrix of (1)
-
-    def _all_rows(self, tick):
-        """Factor the matrix itself; returns the right-hand side."""
-        Q = self.data.Q
-        gram, products = accumulate(
-            self.basis, self.X, np.hstack([Q, self.data.rest]), self.data.root[:, 0], tick
-        )
-        B, right = products[:, : Q.shape[1]], products[:, Q.shape[1] :]
-        with one_thread(self.basis.rank):
-            self.B, self.A, self.noise = B, gram - B @ B.T, _EPS * np.linalg.norm(gram)
-            self.trace = np.trace(gram)
-            self.factor = factored(self.A, self.rho, self.noise)
-        # Where the features explain y, u stays exactly zero.
-        return right * ~self.data.explained
-
-    def _all_translates(self, enough):
-        """As `_all_rows`, from sums over k; None where they would lose too many digits."""
-        data, basis, left = self.data, self.basis, norms(self.data.rest)
-        if basis.dropped or basis.unit != 1.0 or basis.inverse_norm == np.inf:
-            return None  # what dropped centres cost is a difference that leaves no digit to lose
-        rows = self._probe()
-        panel = data.root[rows] * basis.kernel(self.X[rows], basis.points)
-        expected = Rounding(self.m / len(rows) * np.sum(panel**2), basis.inverse_norm)
-        if not expected.harmless(self.rho, left, enough):
-            return None
-        root = data.root if data.weighted else None
-        gram, (along, right) = sums(self.panels, root, [data.Q, data.rest])
-        self.rounding = Rounding(np.trace(gram), basis.inverse_norm)
-        if not self.rounding.harmless(self.rho, left, enough):
-            return None
-        with one_thread(basis.rank):
-            self.B, ZZ = basis.adjoint(along), basis.whitened(gram)
-            self.trace, self.light = np.trace(ZZ), True
-            self.A = ZZ - self.B @ self.B.T
-            self.factor = factored(self.A, self.rho, self.rounding.matrix)
-            return basis.adjoint(right) * ~data.explained
-
-    def _sketch(self, s, random_state, tick):
-        """Factor the matrix of s rows; returns the right-hand side."""
-        data, rng = self.data, random_state or np.random.RandomState(0)
-        rows = np.sort(rng.choice(self.m, size=s, replace=False))
-        root = data.root[rows, 0] * np.sqrt(self.m / s)
-        Q = np.linalg.qr(data.Q[rows])[0]
-        gram, B = accumulate(self.basis, self.X[rows], Q, root)
-        self.trace = np.trace(gram)  # an estimate
-        self.factor = factored(gram - B @ B.T, self.rho, _EPS * np.linalg.norm(gram))
-        both = self.panels.adjoint(data.root * np.hstack([data.Q, data.rest]))
-        both = self.basis.adjoint(both)
-        self.B = both[:, : data.Q.shape[1]]
-        return both[:, data.Q.shape[1] :] * ~data.explained
-
-    def _precondition(self, R):
-        with one_thread(len(R)):
-            return linalg.cho_solve(self.factor, R, check_finite=False)
-
-    def _apply(self, V):
-        """(ẐᵀMẐ + ρI)V in one pass: what the features take away is known from ẐᵀQ."""
-        weights = self.data.root[:, 0] ** 2
-        product = self.basis.adjoint(self.panels.normal(self.basis.times(V), weights))
-        return product - self.B @ (self.B.T @ V) + self.rho * V
-
-    # -------------------------------------------------------------------------- the result
-
-    def _from_c(self, u):
-        """u, λ, e and r, in two passes over K: rounding of r is not the least possible."""
-        data, basis = self.data, self.basis
-        lam, e = data.given(self.panels.times(basis.times(u)))
-        residual = basis.adjoint(self.panels.adjoint(data.root * e)) - self.rho * u
-        return u, lam, e, residual * ~data.explained
-
-    def _anew(self, u, translates=False):
-        """u, λ, e and r, in one pass over K and ẑ; or over K alone, with the rounding of that."""
-        data, basis, root = self.data, self.basis, self.data.root
-        c, g = basis.times(u), np.empty_like(data.target)
+    def accurate_state(self, u, B, over_translates=False):
+        """u, λ, e and r in one pass over K and ẑ, and Qᵀ of what the kernel part leaves of y; or
+        over K alone, with the rounding of that.
+        """
+        basis, root, Q, left_of = self.basis, self.root, self.problem.Q, self.target.residual_target
+        c, g = basis.times(u), np.empty_like(left_of)
 
         def work(total, rows, panel):
             np.matmul(panel, c, out=g[rows])
-            Z = panel if translates else basis.coordinates(panel)
-            left = data.rest[rows] - root[rows] * g[rows]
+            Z = panel if over_translates else basis.coordinates(panel)
+            left = left_of[rows] - root[rows] * g[rows]
             total[0][...] += Z.T @ (root[rows] * left)
-            total[1][...] += data.Q[rows].T @ left
+            total[1][...] += Q[rows].T @ left
 
-        shapes = u.shape, (data.Q.shape[1], u.shape[1])
-        products, self.along = self.panels.each(work, lambda: tuple(map(np.zeros, shapes)))
-        if translates:
+        shapes = u.shape, (Q.shape[1], u.shape[1])
+        products, feature_component = self.panels.each(work, lambda: tuple(map(np.zeros, shapes)))
+        if over_translates:
             products = basis.adjoint(products)
-        residual = products - self.B @ self.along - self.rho * u
-        return u, *data.given(g), residual * ~data.explained
+        residual = products - B @ feature_component - self.rho * u
+        lam, e = self.target.fit_features(g)
+        return (u, lam, e, residual * ~self.target.explained), feature_component
 
-    def _finish(self, state, steps, tick):
-        data, basis, rho = self.data, self.basis, self.rho
-        u, lam, e, bound = state
-        penalty, loss = rho * norms(u) ** 2, np.maximum(norms(e) ** 2 + self.change, 0.0)
-        off = bound / np.sqrt(rho) + self._rounding(u)
-        outside, along = self._full(e, steps, tick)
-        lost, moved = self._dropped(e, off, outside, along)
-        # The dual objective is 0 at α = 0: the gap is never above the objective.
-        gap = np.minimum(off**2 + lost, loss + penalty)
-        full = None
-        if outside is not None:
-            with np.errstate(over="ignore"):
-                full = np.minimum(off**2 + outside / rho, loss + penalty) / self.m
-                full = full * data.y_unit * data.y_unit
+
+@dataclass(frozen=True)
+class _Found:
+    """A solution of the normal equations.
+
+    Attributes
+    ----------
+    u, lam, e : arrays
+    residual_bound : (k,) array
+        A bound of ‖r‖.
+    trace : float
+        tr ẐᵀẐ.
+    cost : float
+        Operations for each row of the sample.
+    loss_change : (k,) array or 0
+        What ‖e‖² misses, where u has been corrected after the last pass.
+    n_iter : int
+    """
+
+    u: np.ndarray
+    lam: np.ndarray
+    e: np.ndarray
+    residual_bound: np.ndarray
+    trace: float
+    cost: float
+    loss_change: np.ndarray | float = 0.0
+    n_iter: int = 0
+
+
+def _pass_cost(basis, X, gram_passes, light_passes):
+    return basis.n * (gram_passes * basis.n + light_passes * entry_cost(X.shape[1]))
+
+
+def _features_alone(sample):
+    """u = 0: the optimum where no u is wanted; elsewhere the gap is at most the loss."""
+    basis, target = sample.basis, sample.target
+    lam, e = target.fit_features(np.zeros_like(target.values))
+    bound = norms(e) * np.sqrt(sample.rho) * (basis.rank > 0)
+    u = np.zeros((basis.rank, e.shape[1]))
+    return _Found(u, lam, e, bound, 0.0, _pass_cost(basis, sample.X, 2, 2))
+
+
+def _solve_cholesky(sample, tolerance):
+    """By the factor of (1), from the fast sums if they are accurate enough, or the stable ones."""
+    fast = fast_equations(sample, tolerance)
+    found = fast and _corrected(sample, *fast, tolerance)
+    if found:
+        return found
+    equations = stable_equations(sample)
+    u = equations.solve(equations.right)
+    u += equations.solve(equations.residual(u))
+    bound = norms(equations.residual(u)) + equations.rounding_level * norms(u)
+    if np.all(bound <= tolerance):
+        lam, e = sample.fit_features(u)
+    else:  # the sums do not know the residual well enough: take it from rows
+
+        def improve(state, active):
+            step = equations.solve(state[-1] * active)
+            return sample.accurate_state(state[0] + step, equations.B)[0]
+
+        state = sample.accurate_state(u, equations.B)[0]
+        u, lam, e, residual = refine(improve, state, tolerance, MAX_REFINEMENTS)
+        bound = norms(residual)
+    return _Found(u, lam, e, bound, equations.trace, _pass_cost(sample.basis, sample.X, 2, 2))
+
+
+def _corrected(sample, equations, rounding, tolerance):
+    """Steps u + Ĥ⁻¹r, without a pass for the last: the proposition of `nystrom.normal_equations`
+    bounds what it leaves, and the sums know by how much it changes λ and the loss.  None if the
+    tolerance is not reached.
+    """
+    target, rho = sample.target, sample.rho
+    u, before = equations.solve(equations.right), np.inf
+    for _ in range(MAX_REFINEMENTS):
+        (_, lam, e, r), feature_component = sample.accurate_state(u, equations.B, True)
+        du = equations.solve(r)
+        left = np.hypot(norms(e), norms(feature_component)) * ~target.explained
+        delta = rounding.residual(left)
+        bound = rounding.contraction_factor(rho) * norms(r) + delta
+        if np.all(bound <= tolerance):
+            change = np.einsum("ij,ij->j", du, equations.A @ du - 2 * (r + rho * u))
+            return _Found(
+                *(u + du, lam - sample.problem.T @ (equations.B.T @ du), e, bound),
+                trace=equations.trace,
+                cost=_pass_cost(sample.basis, sample.X, 1, 2),
+                loss_change=change,
+            )
+        if not np.any(bound < 0.5 * before) or np.any(delta > tolerance):
+            return None
+        u, before = u + du, bound
+    return None
+
+
+def _solve_pcg(sample, tolerance, rows, max_iter):
+    """By conjugate gradients, preconditioned with the equations of some rows."""
+    basis, panels, rho = sample.basis, sample.panels, sample.rho
+    equations = sketched_equations(sample, rows)
+    weights = sample.root[:, 0] ** 2
+
+    def apply(V):
+        """(ẐᵀMẐ + ρI)V in one pass: what the features take away is known from ẐᵀQ."""
+        product = basis.adjoint(panels.normal(basis.times(V), weights))
+        return product - equations.B @ (equations.B.T @ V) + rho * V
+
+    right = equations.right
+    lam, e = sample.target.fit_features(np.zeros_like(sample.target.values))
+    start = np.zeros_like(right), lam, e, right
+    (u, lam, e, residual), steps, _ = restarted(
+        apply, equations.solve, sample.state, start, tolerance, max_iter
+    )
+    cost = _pass_cost(basis, sample.X, 0, steps + 4)
+    return _Found(u, lam, e, norms(residual), equations.trace, cost, n_iter=steps)
+
+
+def _finish(sample, found, tick):
+    """The certificate: the residual, the rounding of predictions, dropped centres, the full gap."""
+    basis, target, rho, m = sample.basis, sample.target, sample.rho, sample.m
+    u, e, y_unit = found.u, found.e, target.y_unit
+    penalty = rho * squared_norms(u)
+    loss = np.maximum(squared_norms(e) + found.loss_change, 0.0)
+    rows = sample.probe()
+    error = found.residual_bound / np.sqrt(rho)
+    error += np.sqrt(m) * prediction_rounding(basis, sample.X[rows], u, sample.root[rows])
+
+    nystrom_residual, moved = _full_problem(sample, e, found.cost, tick)
+    diagonal = 0.0
+    if basis.dropped and not basis.kernel.cpd_order:
+        diagonal = sample.root[:, 0] ** 2 @ basis.kernel.diag(sample.X) / basis.unit
+    dropped_gap, dropped_error = dropped_centers(
+        basis, m, diagonal, found.trace, norms(e), error, rho
+    )
+    full_gap = None
+    if nystrom_residual is not None:
+        dropped_gap = np.minimum(dropped_gap, nystrom_residual / rho)
         with np.errstate(over="ignore"):
-            c, coef = basis.place(basis.times(u)) * data.y_unit, lam * data.y_unit
-        if not (np.isfinite(c).all() and np.isfinite(coef).all()):
-            raise ValueError("the coefficients overflow: rescale y, or the kernel.")
-        return IterativeSolution(
-            *(c, coef),
-            energy=(penalty + loss) / rho,
-            y_unit=data.y_unit,
-            unit=basis.unit,
-            features=data.features,
-            certificates=data.certificates(loss, penalty, gap, e, off + moved),
-            n_iter=steps,
-            full_gap=full,
-        )
+            full_gap = np.minimum(error**2 + nystrom_residual / rho, loss + penalty) / m
+            full_gap = full_gap * y_unit * y_unit
+    if moved is not None:
+        dropped_error = np.minimum(dropped_error, moved / rho)
+    dropped_error = np.minimum(dropped_error, np.sqrt(dropped_gap))
 
-    def _dropped(self, e, off, outside, along):
-        """What dropped centres could take from the objective (times m), and move fitted values."""
-        if not self.basis.dropped:
-            return 0.0, 0.0
-        trace, size = self.m * self.basis.lost, norms(e)
-        if not self.basis.kernel.cpd_order:  # else K(x, x) is no squared norm
-            diagonal = self.basis.kernel.diag(self.X) / self.basis.unit
-            largest = self.data.root[:, 0] ** 2 @ diagonal
-            trace = min(trace, max(largest - self.trace, 0.0) + 2 * _EPS * largest)
-        lost, moved = trace * size**2 / self.rho, trace * (size + off) / self.rho
-        if outside is not None:
-            lost = np.minimum(lost, outside / self.rho)
-            if _same(self.basis.centers, self.X):
-                moved = np.minimum(moved, along / self.rho)
-        return lost, np.minimum(moved, np.sqrt(lost))
-
-    def _rounding(self, u):
-        """An estimate of the norm of Kc − Ẑu, two ways to say the same, from some rows."""
-        if not u.any():
-            return np.zeros(u.shape[1])
-        rows = self._probe()
-        panel = self.basis.kernel(self.X[rows], self.basis.points)
-        off = panel @ self.basis.times(u)
-        off -= self.basis.coordinates(panel) @ u
-        return norms(self.data.root[rows] * off) * np.sqrt(self.m / len(rows))
-
-    def _probe(self):
-        """Some rows, spread over the sample."""
-        return np.unique(np.linspace(0, self.m - 1, _PROBE).astype(int))
-
-    def _full(self, e, steps, tick):
-        """eᵀRe and ‖MRe‖ where they are cheap beside the fit, otherwise None."""
-        n, d = self.basis.n, self.X.shape[1]
-        entry = entry_cost(d)
-        fit = n * ((1 if self.light else 2) * n + 2 * entry if self.direct else (steps + 4) * entry)
-        # Half of a symmetric matrix is computed.
-        if self.m > _SMALL and self.m * entry / 2 > _SHARE * fit:
-            return None, None
-        data, basis = self.data, self.basis
-        Se = data.root * e
-        product = basis.kernel.gram_matvec(self.X, Se, tick) / basis.unit
-        ZSe = basis.adjoint(self.panels.adjoint(Se))
-        square = np.einsum("ij,ij->j", Se, product)
-        # The sums cancel to a part of their terms; what that leaves of them, as of random errors:
-        largest = np.abs(basis.kernel(self.X[:_PROBE])).max() / basis.unit
-        rounding = _EPS * largest * np.abs(Se).sum(axis=0) * norms(Se)
-        outside = np.maximum(square - norms(ZSe) ** 2, 0.0) + rounding
-        if not basis.dropped:
-            return outside, None
-        product -= self.panels.times(basis.times(ZSe))
-        return outside, norms(project(data.Q, data.root * product))
+    # The dual objective is 0 at α = 0: the gap is never above the objective.
+    gap = np.minimum(error**2 + dropped_gap, loss + penalty)
+    fit_error = np.minimum(np.sqrt(gap), error + dropped_error)
+    with np.errstate(over="ignore"):
+        c, lam = basis.scatter(basis.times(u)) * y_unit, found.lam * y_unit
+    constraint = relative_constraint(sample.problem.P, e)
+    return Solution(
+        *(c, lam),
+        energy=(penalty + loss) / rho,
+        y_unit=y_unit,
+        unit=basis.unit,
+        rank=sample.problem.rank,
+        certificates=certify(target.y_scale, y_unit, loss + penalty, gap, fit_error, constraint, m),
+        predictor=KernelExpansion(basis.kernel, basis.centers, c),
+        n_iter=found.n_iter,
+        solver="nystrom",
+        full_gap=full_gap,
+        warnings=rank_warnings(sample.problem.features, sample.P)
+        + zero_kernel_warnings(basis.rank == 0, sample.problem.rank, m, "centres"),
+        advice=basis.advice,
+    )
 
 
-def _same(A, B):
+def _full_problem(sample, e, cost, tick):
+    """eᵀRe for the full kernel matrix, where that is cheap beside the fit, otherwise None; and
+    ‖MRe‖ where it bounds what dropped centres move.
+    """
+    basis, m = sample.basis, sample.m
+    # Half of a symmetric matrix is computed.
+    if m > FULL_GAP_ROWS and m * entry_cost(sample.X.shape[1]) / 2 > FULL_GAP_BUDGET * cost:
+        return None, None
+    Se = sample.root * e
+    product = basis.kernel.gram_matvec(sample.X, Se, tick) / basis.unit
+    ZSe = basis.adjoint(sample.panels.adjoint(Se))
+    square = np.einsum("ij,ij->j", Se, product)
+    # The sums cancel to a part of their terms; the rounding that remains, as of random errors:
+    largest = np.abs(basis.kernel(sample.X[:PROBE])).max() / basis.unit
+    rounding = _EPS * largest * np.abs(Se).sum(axis=0) * norms(Se)
+    residual = np.maximum(square - squared_norms(ZSe), 0.0) + rounding
+    if not (basis.dropped and _equal_rows(basis.centers, sample.X)):
+        return residual, None
+    product -= sample.panels.times(basis.times(ZSe))
+    return residual, norms(project_out(sample.problem.Q, sample.root * product))
+
+
+def _equal_rows(A, B):
     """Whether two sets of rows are equal, row by row."""
     if A.shape != B.shape:
         return False

@@ -1,124 +1,210 @@
-"""Nyström's normal equations from sums over translates: half the work of sums over ẑ.
+"""Nyström from sums: what a block of data contributes, how blocks add up, and the solution.
 
-The matrix of (1) in `nystrom` is ẐᵀMẐ + ρI, with rows ẑ = L⁻¹k in place of the kernel values k at
-the centres.  One triangular solve for each of m rows costs mn², as much as the sum itself.  It can
-wait for the sum: with K̃ = SK,
+With ẑ the coordinates of a sample in a `CenterBasis`, p its features and w its weight, the problem
 
-    ẐᵀMẐ = L⁻¹ (K̃ᵀK̃ − K̃ᵀQ QᵀK̃) L⁻ᵀ,                                                        (1)
+    (1/W) Σ w_i (y_i − ẑ_i·u − p_i·λ)² + γ‖u‖²
 
-which takes n³ instead.  What is lost are digits, and how many is known.  Let κ = ‖K̃‖_F, which
-κ² = tr K̃ᵀK̃ tells, let ε be the rounding of the sums relative to the norms of what is multiplied
-(as everywhere here, that of errors with random signs), and let η = ε κ²‖L⁻¹‖².
+depends on the data only through Σ w ẑẑᵀ, Σ w ẑpᵀ, Σ w ẑyᵀ, and the triangle R of a QR
+factorization of √w (p, y) (whose RᵀR is Σ w (p, y)(p, y)ᵀ, without the squared condition number).
+All of these add up over blocks: `statistics` of a block, `+`, `solve`.  So data can stream, and
+blocks can live on different machines, as long as all use the *same* basis, made once from given
+centres.  n² numbers travel, whatever m is.
 
-**Proposition.**  Let H = ẐᵀMẐ + ρI, let Ĥ be symmetric with ‖Ĥ − H‖ ≤ η < ρ, and let
-u⁺ = u + Ĥ⁻¹r with r = ẐᵀMỹ − Hu.  Then the residual of u⁺ is at most η/(ρ − η)·‖r‖.
+**Accuracy.**  One pass does not allow for refinement: the normal equations have the condition
+number 1/γ (in units of the kernel's values), and fitted values are accurate to about ε/γ.  The
+certificate, of the optimum *in the span of the centres*, says so, and counts dropped centres as
+`nystrom.bounds` does.  It is that of u; what f, as predicted from c = Tu, loses to nearly dependent
+centres can only be measured on samples: `solve` may be given some.
 
-*Proof.*  r⁺ = r − HĤ⁻¹r = (Ĥ − H)Ĥ⁻¹r.  The eigenvalues of H are at least ρ, so those of Ĥ are at
-least ρ − η and ‖Ĥ⁻¹‖ ≤ 1/(ρ − η).  ∎
-
-The sums of (1) are off by at most εκ² in norm (‖K̃ᵀQ‖ ≤ κ), hence the matrix by η: L⁻¹ stands on
-either side.  So where η is a fraction of ρ, a factor of the cheap matrix is as good as the true
-one, provided that residuals are true.  They are computed from rows, in the pass over K
-that the certificate needs anyway,
-
-    r = L⁻¹ K̃ᵀe − ρu,      e = M(ỹ − K̃c),    c = L⁻ᵀu,
-
-and not from the sums.  What rounding leaves of *them*, δ = ε κ‖L⁻¹‖·‖ỹ − K̃c‖, has the root of the
-condition number where η has all of it.  So the solution is this: u = Ĥ⁻¹ẐᵀMỹ from the sums, r from
-rows, and one step u⁺, whose residual is at most δ + η/(ρ − η)·‖r‖, rounding included.  It
-needs no third pass: f changes by −Ẑ(u⁺ − u), λ and the loss by what the sums say of that.
-
-`Rounding` computes η and δ, beforehand from some rows, and from all of them when the sums are
-there.  Where η > ρ/16, or δ is above half of what the tolerance allows, the sums are taken over ẑ.
-
-‖L⁻¹‖² is bounded by the product of the largest column and row sums of |L⁻¹|, from the inverse
-itself.
-
-References
-----------
-Higham, *Accuracy and Stability of Numerical Algorithms* (2002), chapters 8 and 12.
+Chapter: book/computing/beyond
 """
 
+from dataclasses import dataclass
+
 import numpy as np
-from scipy.linalg import blas, lapack
+from scipy import linalg
 
-from kernelbook.numeric.blas import add_gram
+from kernelbook.numeric.linalg import cholesky_shifted, norms, power_of_two, squared_norms
+from kernelbook.solvers.grls.nystrom.bounds import dropped_centers, prediction_rounding
+from kernelbook.solvers.grls.nystrom.normal_equations import gram_and_products
+from kernelbook.solvers.grls.predictor import KernelExpansion
+from kernelbook.solvers.grls.solution import Solution, certify, zero_kernel_warnings
 
-__all__ = ["Rounding", "inverse_norm", "sums", "whitened"]
+__all__ = ["Statistics", "solve", "statistics"]
 
 _EPS = np.finfo(float).eps
-_SHARE = 1 / 16  # of ρ that η may be
 
 
-def inverse_norm(L):
-    """A bound of ‖L⁻¹‖ for a lower triangular matrix: √(‖L⁻¹‖₁‖L⁻¹‖_∞)."""
-    inverse, info = lapack.dtrtri(L, lower=1)
-    if info:
-        return np.inf
-    sizes = np.abs(np.tril(inverse))
-    with np.errstate(over="ignore"):
-        return float(np.sqrt(sizes.sum(axis=0).max() * sizes.sum(axis=1).max()))
+@dataclass(frozen=True)
+class Statistics:
+    """The sums over one or more blocks; see the module's text.
+
+    Attributes
+    ----------
+    ZZ : (r, r) array;  ZP : (r, ℓ) array;  ZY : (r, k) array
+    R : (ℓ+k, ℓ+k) array
+    column_max : (ℓ,) array
+        The largest |φ_p|, by which the rule for dependent features scales.
+    diagonal : float
+        Σ w K(x, x), in units of the basis.
+    total : float
+        W.
+    m : int
+        The number of rows with positive weight.
+    """
+
+    ZZ: np.ndarray
+    ZP: np.ndarray
+    ZY: np.ndarray
+    R: np.ndarray
+    column_max: np.ndarray
+    diagonal: float
+    total: float
+    m: int
+
+    def __add__(self, other):
+        if isinstance(other, int) and other == 0:  # the sum of no samples
+            return self
+        if not isinstance(other, Statistics):
+            return NotImplemented
+        shapes = [(len(s.ZZ), s.ZP.shape[1], s.ZY.shape[1]) for s in (self, other)]
+        if shapes[0] != shapes[1]:
+            raise ValueError(
+                "the blocks do not belong together: (functions, features, outputs) are "
+                f"{shapes[0]} and {shapes[1]}."
+            )
+        return Statistics(
+            *(self.ZZ + other.ZZ, self.ZP + other.ZP, self.ZY + other.ZY),
+            R=_triangle(np.vstack([self.R, other.R])),
+            column_max=np.maximum(self.column_max, other.column_max),
+            diagonal=self.diagonal + other.diagonal,
+            total=self.total + other.total,
+            m=self.m + other.m,
+        )
+
+    def __radd__(self, other):
+        return self + other
 
 
-class Rounding:
-    """η and δ of the module's text.
+def statistics(basis, X, P, Y, weights=None) -> Statistics:
+    """The sums over the block (X, P, Y).
 
     Parameters
     ----------
-    square : float
-        κ², or an estimate of it.
-    inverse : float
-        A bound of ‖L⁻¹‖.
+    basis : CenterBasis
+    X : (b, d) rows
+    P : (b, ℓ) array
+    Y : (b, k) array
+    weights : (b,) array of numbers ≥ 0, optional
     """
-
-    def __init__(self, square, inverse):
-        with np.errstate(over="ignore", invalid="ignore"):
-            self.matrix = _EPS * square * inverse**2
-            self._residual = _EPS * np.sqrt(square) * inverse
-
-    def residual(self, left):
-        """δ where what is left of y has these norms."""
-        return self._residual * left
-
-    def share(self, rho):
-        """η/(ρ − η), what a step leaves of the residual."""
-        return self.matrix / (rho - self.matrix)
-
-    def harmless(self, rho, left, enough):
-        """Whether sums over translates do; `enough` is what the residual may be."""
-        small = self.matrix <= _SHARE * rho and np.all(self.residual(left) <= enough / 2)
-        return bool(small)
-
-
-def sums(panels, root, blocks):
-    """K̃ᵀK̃ (both triangles) and K̃ᵀV for every V of `blocks`, in one pass.
-
-    Parameters
-    ----------
-    panels : Panels
-        The rows of K.
-    root : (m, 1) array or None
-        The diagonal of S; None for the identity.
-    blocks : list of (m, k) arrays
-    """
-    n = panels.n
-
-    def work(total, rows, panel):
-        if root is not None:
-            panel *= root[rows]
-        add_gram(panel, total[0])
-        for product, V in zip(total[1:], blocks, strict=True):
-            product += panel.T @ V[rows]
-
-    gram, *products = panels.each(
-        work,
-        lambda: (np.zeros((n, n), order="F"), *(np.zeros((n, V.shape[1])) for V in blocks)),
+    b = X.shape[0]
+    if len(P) != b or len(Y) != b or (weights is not None and len(weights) != b):
+        raise ValueError(f"X has {b} rows, P {len(P)}, Y {len(Y)}; a block needs as many of each.")
+    if not (np.isfinite(P).all() and np.isfinite(Y).all()):
+        raise ValueError("P and Y must be finite: drop the rows that have NaN, or impute them.")
+    weights = np.ones(b) if weights is None else np.asarray(weights, dtype=float)
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise ValueError("weights must be finite numbers ≥ 0.")
+    root = np.sqrt(weights)[:, None]
+    panels = basis.kernel.panels(X, basis.points)
+    ZZ, (ZP, ZY) = gram_and_products(panels, [root * P, root * Y], root, basis)
+    return Statistics(
+        *(ZZ, ZP, ZY, _triangle(root * np.hstack([P, Y]))),
+        column_max=np.abs(P[weights > 0]).max(axis=0, initial=0.0),
+        diagonal=float(weights @ basis.kernel.diag(X) / basis.unit),
+        total=float(weights.sum()),
+        m=int(np.count_nonzero(weights)),
     )
-    return np.tril(gram) + np.tril(gram, -1).T, products
 
 
-def whitened(L, gram):
-    """L⁻¹ gram L⁻ᵀ, exactly symmetric."""
-    half = blas.dtrsm(1.0, L, gram, lower=1)
-    full = blas.dtrsm(1.0, L, half.T, lower=1)
-    return (full + full.T) / 2
+def _triangle(rows):
+    """R of the QR factorization, square even where there are few rows."""
+    missing = max(rows.shape[1] - len(rows), 0)
+    return np.linalg.qr(np.vstack([rows, np.zeros((missing, rows.shape[1]))]), mode="r")
+
+
+def solve(sums: Statistics, basis, reg, probe=None) -> Solution:
+    """The minimizer, its c over all centres; a column for each output.
+
+    `probe` are some rows of X on which the rounding of predictions is measured.
+    """
+    if not reg > 0 or not sums.total > 0:
+        raise ValueError(f"reg={reg!r} and the sum of weights, {sums.total:g}, must be positive.")
+    if not all(np.isfinite(a).all() for a in (sums.ZZ, sums.ZP, sums.ZY, sums.R)):
+        raise ValueError("the sums over the samples overflow: scale y, the weights or features.")
+    l, W, rho = len(sums.column_max), sums.total, reg / basis.unit
+    # 1. Means over the observations, y in units in which no square overflows.
+    R = sums.R / np.sqrt(W)
+    y_unit = power_of_two(np.abs(R[:, l:]).max(axis=0, initial=0.0))
+    R[:, l:] /= y_unit
+    features, y_left = _feature_range(R, sums.column_max, sums.m)
+
+    # 2. Ridge regression on what the features leave: (A + ρI)u = right.
+    ZQ = sums.ZP / W @ features.T
+    right = sums.ZY / W / y_unit - ZQ @ features.Qy
+    A = sums.ZZ / W - ZQ @ ZQ.T
+    rounding = _EPS * np.linalg.norm(sums.ZZ / W)
+    u = _ridge(A, rho, right, rounding)
+    residual = norms(right - A @ u - rho * u) + rounding * norms(u)
+    quadratic = np.einsum("ij,ij->j", u, A @ u)
+    loss = y_left**2 - 2 * np.einsum("ij,ij->j", u, right) + quadratic
+    loss = np.maximum(loss, 0.0)
+    primal = loss + rho * squared_norms(u)
+
+    # 3. What the residual, the rounding of predictions and dropped centres amount to.
+    error = residual / np.sqrt(rho) + prediction_rounding(basis, probe, u)
+    dropped_gap, dropped_error = dropped_centers(
+        *(basis, 1, sums.diagonal / W, np.trace(sums.ZZ) / W), np.sqrt(loss), error, rho
+    )
+    gap = np.minimum(error**2 + dropped_gap, primal)
+    y_scale = y_left + 1e-4 * norms(R[:, l:])
+    with np.errstate(over="ignore"):
+        c = basis.scatter(basis.times(u)) * y_unit
+        lam = features.T @ (features.Qy - ZQ.T @ u) * y_unit
+    return Solution(
+        *(c, lam),
+        energy=primal / rho,
+        y_unit=y_unit,
+        unit=basis.unit,
+        rank=features.rank,
+        certificates=certify(
+            *(y_scale, y_unit, primal, gap), np.minimum(error + dropped_error, np.sqrt(gap))
+        ),
+        predictor=KernelExpansion(basis.kernel, basis.centers, c),
+        warnings=zero_kernel_warnings(basis.rank == 0, features.rank, sums.m, "centres"),
+        solver="nystrom",
+        advice=basis.advice,
+    )
+
+
+@dataclass(frozen=True)
+class _FeatureRange:
+    """Q and T with PT = Q orthonormal on the sample, and Qᵀy."""
+
+    T: np.ndarray
+    Qy: np.ndarray
+    rank: int
+
+
+def _feature_range(R, column_max, m):
+    """The range of the features, and the norm of what they leave of y; from the triangle R."""
+    l = len(column_max)
+    scale = np.where(column_max > 0, column_max, 1.0)
+    U, s, Vt = linalg.svd(R[:l, :l] / scale)
+    rank = int(np.sum(s > max(m, l) * _EPS * s[0])) if l and s[0] > 0 else 0
+    Q, T = U[:, :rank], (Vt[:rank].T / s[:rank]) / scale[:, None]
+    T[column_max == 0] = 0.0
+    Qy = Q.T @ R[:l, l:]
+    # What is left of y: outside the range of the features, and inside it beyond the rank.
+    left = np.hypot(norms(R[l:, l:]), norms(R[:l, l:] - Q @ Qy))
+    return _FeatureRange(T, Qy, rank), left
+
+
+def _ridge(A, rho, right, rounding):
+    """u with (A + ρI)u = right: one solve and two refinements."""
+    u = np.zeros_like(right)
+    if len(A):
+        factor = cholesky_shifted(A, rho, rounding)
+        for _ in range(3):
+            u = u + linalg.cho_solve(factor, right - A @ u - rho * u, check_finite=False)
+    return u

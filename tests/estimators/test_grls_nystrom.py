@@ -211,7 +211,7 @@ def test_what_needs_the_matrix_is_refused(solver, data):
     X, y, Z = data
     model = GRLSRegressor(Gaussian(2.0), solver=solver, n_centers=20, random_state=0).fit(X, y)
     assert model.solver_ == solver
-    with pytest.raises(ValueError, match=r"return_std is not available .*'fourier' has it"):
+    with pytest.raises(ValueError, match=r"return_std is not available .*'nullspace' or 'fourier'"):
         model.predict(Z, return_std=True)
     with pytest.raises(AttributeError, match="coef_cov_ is not available"):
         _ = model.coef_cov_

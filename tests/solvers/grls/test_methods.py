@@ -13,7 +13,7 @@ from kernelbook import (
     Polynomials,
     ThinPlate,
 )
-from kernelbook.estimators import _grls_checks
+from kernelbook.numeric import memory
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 4))
@@ -38,7 +38,7 @@ def test_which_solver_it_was(model, which):
 
 
 def test_memory_is_that_of_the_machine_or_less():
-    assert 2**28 < _grls_checks.memory() < 2**50
+    assert 2**28 < memory.available() < 2**50
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_memory_is_that_of_the_machine_or_less():
 )
 def test_a_gram_matrix_that_does_not_fit(model, message, monkeypatch):
     """The error comes before the matrix: a kernel that is asked for it would fail the test."""
-    monkeypatch.setattr(_grls_checks, "memory", lambda: 8 * 60 * 60 - 1)
+    monkeypatch.setattr(memory, "available", lambda: 8 * 60 * 60 - 1)
     monkeypatch.setattr(Gaussian, "__call__", None)
     points = X @ X.T if model.kernel == "precomputed" else X
     with pytest.raises(MemoryError, match=message):
@@ -64,7 +64,7 @@ def test_a_gram_matrix_that_does_not_fit(model, message, monkeypatch):
 
 
 def test_those_that_need_no_gram_matrix_do_not_ask(monkeypatch):
-    monkeypatch.setattr(_grls_checks, "memory", lambda: 1.0)
+    monkeypatch.setattr(memory, "available", lambda: 1.0)
     for solver in ("nystrom", "cg", "fourier"):
         model = GRLSRegressor(Gaussian(2.0), reg=1e-2, solver=solver, tol=1e-4)
         model.fit(X[:, :1], Y)

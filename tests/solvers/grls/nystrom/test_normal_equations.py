@@ -5,8 +5,8 @@ import pytest
 
 from kernelbook import Gaussian, Laplacian, Linear
 from kernelbook.numeric.blas import one_thread
+from kernelbook.solvers.grls.nystrom import normal_equations
 from kernelbook.solvers.grls.nystrom import solve as nystrom
-from kernelbook.solvers.grls.nystrom import sums
 from kernelbook.solvers.grls.nystrom.basis import CenterBasis
 from tests.samples.nystrom import predicted, sample
 
@@ -16,11 +16,13 @@ def taken(monkeypatch):
     """Which sums the solver takes: over "k", over "ẑ", or over both."""
     taken = []
 
-    def spied(original, what):
-        return lambda *args: taken.append(what) or original(*args)
+    original = normal_equations.gram_and_products
 
-    monkeypatch.setattr(nystrom, "sums", spied(nystrom.sums, "k"))
-    monkeypatch.setattr(nystrom, "accumulate", spied(nystrom.accumulate, "ẑ"))
+    def spied(panels, blocks, sqrt_weights=None, basis=None):
+        taken.append("k" if basis is None else "ẑ")
+        return original(panels, blocks, sqrt_weights, basis)
+
+    monkeypatch.setattr(normal_equations, "gram_and_products", spied)
     return taken
 
 
@@ -29,8 +31,8 @@ def test_the_norm_of_the_inverse_is_bounded():
     for n in (1, 5, 60):
         L = np.tril(rng.normal(size=(n, n))) + 2 * np.eye(n)
         true = np.linalg.norm(np.linalg.inv(L), 2)
-        assert true <= sums.inverse_norm(L) * (1 + 1e-12) <= 2 * n * true
-    assert sums.inverse_norm(np.zeros((2, 2))) == np.inf
+        assert true <= normal_equations.inverse_norm(L) * (1 + 1e-12) <= 2 * n * true
+    assert normal_equations.inverse_norm(np.zeros((2, 2))) == np.inf
     assert CenterBasis(Linear(), np.zeros((3, 2))).inverse_norm == np.inf
 
 
@@ -39,13 +41,15 @@ def test_sums_are_those_of_all_rows(weighted):
     X, Y, P, w, _ = sample(m=1500)
     basis = CenterBasis(Laplacian(0.8), X[:30])
     root = np.sqrt(w)[:, None] if weighted else None
-    gram, products = sums.sums(basis.kernel.panels(X, basis.points), root, [P, Y])
+    gram, products = normal_equations.gram_and_products(
+        basis.kernel.panels(X, basis.points), [P, Y], root
+    )
     K = basis.kernel(X, basis.points) * (root if weighted else 1.0)
     np.testing.assert_allclose(gram, K.T @ K, rtol=1e-12)
     for ours, V in zip(products, (P, Y), strict=True):
         np.testing.assert_allclose(ours, K.T @ V, atol=1e-10)
     Z = basis.evaluate(X) * (root if weighted else 1.0)
-    white = basis.whitened(gram)
+    white = basis.congruence(gram)
     np.testing.assert_array_equal(white, white.T)
     np.testing.assert_allclose(white, Z.T @ Z, atol=1e-8)
 
@@ -59,11 +63,12 @@ def test_a_step_leaves_what_the_proposition_says():
     E = (E + E.T) / np.linalg.norm(E + E.T, 2)
     r = rng.normal(size=n)
     for square in (1e10, 1e12, 1e13, 1e14):
-        rounding = sums.Rounding(square, 1.0)
+        rounding = normal_equations.Rounding(square, 1.0)
         eta = rounding.matrix
         assert eta < rho
         left = r - H @ np.linalg.solve(H + eta * E, r)
-        assert np.linalg.norm(left) <= rounding.share(rho) * np.linalg.norm(r) * (1 + 1e-9)
+        bound = rounding.contraction_factor(rho) * np.linalg.norm(r)
+        assert np.linalg.norm(left) <= bound * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -73,7 +78,7 @@ def test_both_sums_find_the_same_function(weighted, taken, monkeypatch):
     basis = CenterBasis(kernel, centers)
     ours = nystrom.solve(basis, X, P, Y, 1e-5, w)
     assert taken == ["k"]
-    monkeypatch.setattr(nystrom._Nystrom, "_all_translates", lambda self, enough: None)
+    monkeypatch.setattr(nystrom, "fast_equations", lambda sample, tolerance: None)
     theirs = nystrom.solve(basis, X, P, Y, 1e-5, w)
     assert taken == ["k", "ẑ"]
     f, g = (predicted(kernel, one, centers, Z) for one in (ours, theirs))
@@ -118,7 +123,7 @@ def test_sums_that_turn_out_too_large_are_taken_again(taken):
     X = X.copy()
     X[1] *= 1e8
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nystrom._Nystrom, "_all_translates", lambda self, enough: None)
+        patch.setattr(nystrom, "fast_equations", lambda sample, tolerance: None)
         theirs = nystrom.solve(basis, X, P[:, :1], Y, 1e-6)
     taken.clear()
     ours = nystrom.solve(basis, X, P[:, :1], Y, 1e-6)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from kernelbook import Gaussian
-from kernelbook.solvers.grls.nystrom import normal_equations
 from kernelbook.solvers.grls.nystrom import solve as nystrom
+from kernelbook.solvers.grls.nystrom import sums
 from kernelbook.solvers.grls.nystrom.basis import CenterBasis
 from tests.samples.nystrom import predicted, sample
 
@@ -15,18 +15,18 @@ def test_statistics_add_up():
     kernel = Gaussian(0.7)
     basis = CenterBasis(kernel, X[:60])
     blocks = [slice(0, 2), slice(2, 130), slice(130, 400)]  # one with fewer rows than features
-    parts = [normal_equations.statistics(basis, X[b], P[b], Y[b], w[b]) for b in blocks]
-    left = normal_equations.combine(normal_equations.combine(parts[0], parts[1]), parts[2])
-    right = normal_equations.combine(parts[0], normal_equations.combine(parts[1], parts[2]))
+    parts = [sums.statistics(basis, X[b], P[b], Y[b], w[b]) for b in blocks]
+    left = (parts[0] + parts[1]) + parts[2]
+    right = parts[0] + (parts[1] + parts[2])
     whole = nystrom.solve(basis, X, P, Y, 1e-4, w)
-    for sums in (left, right):
-        c, lam, rank, certificates = normal_equations.solve(sums, basis, 1e-4)
-        f = kernel(Z, X[:60]) @ c + np.c_[np.ones(40), Z] @ lam
+    for total in (left, right):
+        ours = sums.solve(total, basis, 1e-4)
+        f = ours.predictor(Z) + np.c_[np.ones(40), Z] @ ours.lam
         np.testing.assert_allclose(f, predicted(kernel, whole, X[:60], Z), atol=1e-8)
-        assert rank == 3
-        assert sums.rows == 400
-        assert sums.weight == pytest.approx(w.sum())
-        for a, b in zip(certificates, whole.certificates, strict=True):
+        assert ours.rank == 3
+        assert total.m == 400
+        assert total.total == pytest.approx(w.sum())
+        for a, b in zip(ours.certificates, whole.certificates, strict=True):
             assert a.primal == pytest.approx(b.primal, rel=1e-9)
             assert a.kkt < 1e-8
 
@@ -37,17 +37,17 @@ def test_statistics_reproduce_features_and_take_zero_weights():
     Y[50:] = 7.0
     w[50:] = 0.0
     basis = CenterBasis(Gaussian(0.7), X[:20])
-    sums = normal_equations.statistics(basis, X, P, Y, w)
-    c, lam, _, _ = normal_equations.solve(sums, basis, 1e-3)
-    np.testing.assert_allclose(lam, [[1], [2], [3]], atol=1e-9)
-    assert np.abs(c).max() < 1e-9
-    assert sums.rows == 50
+    total = sums.statistics(basis, X, P, Y, w)
+    ours = sums.solve(total, basis, 1e-3)
+    np.testing.assert_allclose(ours.lam, [[1], [2], [3]], atol=1e-9)
+    assert np.abs(ours.c).max() < 1e-9
+    assert total.m == 50
 
 
 def test_statistics_refuse():
     X, Y, P, w, _ = sample(m=20)
     basis = CenterBasis(Gaussian(0.7), X[:5])
-    make = normal_equations.statistics
+    make = sums.statistics
     with pytest.raises(ValueError, match="as many of each"):
         make(basis, X, P[:3], Y)
     with pytest.raises(ValueError, match="finite"):
@@ -55,6 +55,6 @@ def test_statistics_refuse():
     with pytest.raises(ValueError, match="≥ 0"):
         make(basis, X, P, Y, -w)
     with pytest.raises(ValueError, match="do not belong together"):
-        normal_equations.combine(make(basis, X, P, Y), make(basis, X, P[:, :2], Y))
+        make(basis, X, P, Y) + make(basis, X, P[:, :2], Y)
     with pytest.raises(ValueError, match="positive"):
-        normal_equations.solve(make(basis, X, P, Y), basis, 0.0)
+        sums.solve(make(basis, X, P, Y), basis, 0.0)

@@ -18,16 +18,17 @@ PARAMETERS = """
     solver : {"auto", "cholesky", "nullspace", "nystrom", "cg", "fourier"}
         "cholesky" factors Φ + reg·W·D⁻¹ and takes the Schur complement of the features; it needs
         a positive definite kernel.  "nullspace" projects the features out first and also
-        serves conditionally positive definite kernels.  "auto" takes what the kernel needs.
+        serves conditionally positive definite kernels.
         Two more never see an m×m matrix.  "nystrom" looks for f = Σ c_j K(z_j, ·) + Σ λ_p φ_p over
         n centres z_j only; the features stay exact.  "cg" finds the exact f by conjugate
         gradients on the full kernel, preconditioned with the centres.
         "fourier", for one to three columns and Gaussian, Laplacian and Matern kernels (their sums
         and multiples), replaces the kernel by a Fourier basis that differs from it by a proven
         `kernel_error_`, in time proportional to m; it takes chunks.  Dask collections are for it
-        and for "nystrom".  "auto"
-        takes it from m = 20,000 on, where it can reach `tol`; elsewhere "auto" is one of the first
-        two at any m, and a `MemoryError` names the others where the matrix does not fit.
+        and for "nystrom", which takes chunks if `centers` is an array.
+        "auto" takes "fourier" from m = 20,000 on, where it can reach `tol`; elsewhere "auto" is
+        one of the first two, as the kernel needs, and a `MemoryError` names the others where the
+        matrix does not fit.  `kernelbook.solvers.grls` has the table.
     tol : float
         The largest `certificate_.kkt` that passes without a `ConvergenceWarning`.  kkt is the
         root of the duality gap, in units of what the features leave of y (plus 10⁻⁴ of y): a
@@ -49,10 +50,12 @@ PARAMETERS = """
 """
 
 ATTRIBUTES = """
-    dual_coef_ : (m,) or (m, k) array
-        c, a column for each output; zero for rows of zero weight.
-    coef_ : (ℓ,) or (ℓ, k) array
+    dual_coef_ : (m,) or (k, m) array
+        c, a row for each output (of a classifier, for each problem); zero for rows of zero weight.
+    coef_ : (ℓ,) or (k, ℓ) array
         λ.  Where rank P < ℓ, the one that `kernelbook.numeric.column_space` documents.
+    intercept_ : float or (k,) array
+        The free constant, where one column of P is constant and λ is unique; otherwise absent.
     rank_ : int
         The rank of P on the sample.
     scale_ : float or (k,) array

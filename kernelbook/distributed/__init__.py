@@ -1,0 +1,33 @@
+"""Data on many machines: the G-RLS learners on Dask arrays and data frames.
+
+    from distributed import Client
+    client = Client("tcp://head:8786")
+    model = GRLSRegressor(Gaussian(0.1), Polynomials(2), solver="fourier").fit(X, y)   # Dask's X, y
+
+- `fit`      survey → frame → sums, block by block, added up in a tree
+- `predict`  f at the rows of a collection, computed when asked for
+- `score`    R² and accuracy in one pass
+- `graph`    blocks of collections, and sums over them
+
+Nothing here knows the learners or scikit-learn: a learner hands over an object with the methods
+that `fit` and `score` name.  Dask is imported when a collection arrives; it comes with the extra
+`kernelbook[distributed]`.
+"""
+
+__all__ = ["in_memory", "is_collection"]
+
+
+def is_collection(X):
+    """Whether X is a Dask array or data frame."""
+    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
+
+
+def in_memory(what, *arrays):
+    """An error for Dask collections, where scikit-learn would gather them on this machine."""
+    if any(map(is_collection, arrays)):
+        raise TypeError(
+            f"{what} needs arrays in memory: pass X.compute() and y.compute(), or part of them.  "
+            "On Dask collections there are fit and predict of GRLSRegressor and GRLSClassifier, "
+            "with solver='fourier' or 'nystrom', and score: X, y and the weights must all be "
+            "collections then."
+        )

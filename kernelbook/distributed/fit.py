@@ -1,0 +1,138 @@
+"""A fit by sums over the blocks of Dask collections.
+
+A block contributes sums (`solvers.grls.fourier.sums`, `solvers.grls.nystrom.sums`).  They are taken
+where the block is and added up in a tree; they are all that travels, and their size does not depend
+on the number of samples.  The data are read once if nothing has to be known about them before;
+otherwise once more, to survey them: for the box, a classifier's classes, and centres.
+
+**Centres** are drawn as the blocks are surveyed: every row gets the key (log U)/w with U uniform in
+(0, 1), and the n largest keys of all are n rows drawn without replacement, in proportion to their
+weights [1]; the largest of two blocks are among the largest of each.
+
+A block should fit into a worker's memory several times over.  If a worker dies, Dask runs its task
+again elsewhere; blocks are pure functions of the data, so nothing is lost or counted twice.
+
+References
+----------
+[1] Efraimidis & Spirakis, *Weighted random sampling with a reservoir*, Information Processing
+Letters 97 (2006).
+"""
+
+from dataclasses import dataclass
+from functools import partial, reduce
+
+import numpy as np
+
+from kernelbook.distributed.graph import aligned_blocks, tree_sum
+
+__all__ = ["Survey", "fit_blocks"]
+
+_PILOT = 2000
+
+
+def fit_blocks(job, X, y, sample_weight=None):
+    """The sums of a job over Dask collections.
+
+    Parameters
+    ----------
+    job : object with the methods
+        begin(X, y, w)
+            Checks some first rows, which stand for all in what can be seen from columns, names
+            and kinds of numbers.
+        wants()
+            Whether a survey is needed, whether it must find labels, and how many rows it should
+            draw; and a seed for each of n blocks: (needed, labels, rows, seeds(n)).
+        freeze(survey)
+            Fixes all that must be the same for every block; the survey may be None.
+        sums(X, y, w)
+            The sums over a block, or 0 if it has no rows.
+    """
+    import dask
+
+    blocks = aligned_blocks(X, y, sample_weight)
+    job.begin(*_pilot(blocks))
+    needed, labels, rows, seeds = job.wants()
+    survey = None
+    if needed:
+        tasks = zip(blocks, seeds(len(blocks)), strict=True)
+        parts = [dask.delayed(Survey.of)(*block, labels, rows, seed) for block, seed in tasks]
+        survey = tree_sum(parts, partial(reduce, Survey.merge))
+        if not np.isfinite([survey.low, survey.high]).all():
+            raise ValueError("X contains NaN or infinity; drop or impute those rows.")
+    job.freeze(survey)
+    worker = dask.delayed(job, traverse=False)
+    return tree_sum([dask.delayed(_sums)(worker, *block) for block in blocks])
+
+
+def _sums(job, X, y, w):
+    return job.sums(X, y, w) if len(X) else 0
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What has to be known of the data before the first sum; rows of weight zero are absent.
+
+    Attributes
+    ----------
+    low, high : (d,) arrays
+        The box of the rows.
+    labels : array or None
+    drawn : int
+        How many rows to draw.
+    keys, rows : arrays
+        The rows with the largest keys, at most `drawn`.
+    """
+
+    low: np.ndarray
+    high: np.ndarray
+    labels: np.ndarray | None
+    drawn: int
+    keys: np.ndarray
+    rows: np.ndarray
+
+    @classmethod
+    def of(cls, X, y, w, labels=False, drawn=0, seed=0):
+        """The survey of a block."""
+        X = np.asarray(X, dtype=np.float64)
+        w = np.ones(len(X)) if w is None else np.asarray(w, dtype=np.float64)
+        kept = w > 0
+        X, w = X[kept], w[kept]
+        found = np.unique(np.asarray(y)[kept]) if labels else None
+        with np.errstate(invalid="ignore", over="ignore"):
+            low, high = X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf)
+            keys = np.log(np.random.RandomState(seed).uniform(size=len(w))) / w
+        return cls(low, high, found, drawn, *_largest(drawn, keys, X))
+
+    def merge(self, other):
+        """The survey of two sets of rows together."""
+        keys = np.concatenate([self.keys, other.keys])
+        rows = np.concatenate([self.rows, other.rows])
+        labels = None if self.labels is None else np.union1d(self.labels, other.labels)
+        low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        return Survey(low, high, labels, self.drawn, *_largest(self.drawn, keys, rows))
+
+
+def _largest(drawn, keys, rows):
+    best = np.argsort(-keys, kind="stable")[:drawn]
+    return keys[best], rows[best]
+
+
+def _pilot(blocks):
+    """Some rows of the first block that has any."""
+    import dask
+
+    for block in blocks:
+        (found,) = dask.compute(dask.delayed(_some_rows)(*block))
+        if len(found[0]):
+            return found
+    raise ValueError("X has no rows: a fit needs at least one.")
+
+
+def _some_rows(X, y, w):
+    kept = np.arange(len(X)) if w is None else np.flatnonzero(np.asarray(w) > 0)
+    kept = kept[:: max(1, len(kept) // _PILOT)]
+
+    def take(A):
+        return None if A is None else A.iloc[kept] if hasattr(A, "iloc") else A[kept]
+
+    return take(X), take(y), take(w)

@@ -1,0 +1,341 @@
+"""What the G-RLS learners share: sample → method → solution → fitted attributes.
+
+The method is chosen in one place, `solvers.grls.methods`.  Fits by sums over blocks of rows are in
+`_grls_stream`.  A fitted learner keeps one private `_solution` beside its public attributes.
+"""
+
+import warnings
+from collections.abc import Iterator
+from functools import partial
+from numbers import Integral, Real
+from typing import ClassVar
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import is_classifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from kernelbook.bases.centers import choose_centers, given_centers
+from kernelbook.certificates import Certificate
+from kernelbook.distributed import in_memory, is_collection
+from kernelbook.distributed.predict import map_rows
+from kernelbook.estimators._base import FreeFeatureEstimator, as_given, take
+from kernelbook.estimators._centering import far_origin
+from kernelbook.estimators._progress import rows_bar
+from kernelbook.features import check_order, evaluate
+from kernelbook.numeric.memory import room_for
+from kernelbook.numeric.tiles import slices
+from kernelbook.solvers.grls import cg, dense
+from kernelbook.solvers.grls.methods import METHODS, Facts, alternatives, choose, memory_advice
+from kernelbook.solvers.grls.nystrom import solve as nystrom
+from kernelbook.solvers.grls.nystrom.basis import CenterBasis
+from kernelbook.solvers.grls.predictor import OriginShift
+from kernelbook.solvers.grls.solution import check_free_features
+
+__all__ = ["GRLS", "check_number"]
+
+N_CENTERS = 1000
+PRECONDITIONER_ENTRIES = 10**8  # of the m×n factor: 800 MB
+_ROW_BLOCK = 2**20  # rows for which the feature matrix is held at once in `predict`
+
+
+class GRLS(FreeFeatureEstimator):
+    """What regressor and classifier share: fit columns of targets, evaluate them, say how sure."""
+
+    def __init__(
+        self,
+        kernel=None,
+        features="constant",
+        reg=1e-3,
+        solver="auto",
+        tol=1e-8,
+        centers="uniform",
+        n_centers=None,
+        max_iter=1000,
+        random_state=None,
+        verbose=0,
+        bounds=None,
+    ):
+        self.kernel = kernel
+        self.features = features
+        self.reg = reg
+        self.solver = solver
+        self.tol = tol
+        self.centers = centers
+        self.n_centers = n_centers
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.verbose = verbose
+        self.bounds = bounds
+
+    _methods = tuple(METHODS)
+    _private_state = (*FreeFeatureEstimator._private_state, "_solution", "_observations", "_blocks")
+    _check_y: ClassVar[dict] = {}  # options of scikit-learn's validation
+
+    # ------------------------------------------------------------------------------ fitting
+
+    def fit(self, X, y, sample_weight=None, P=None):
+        """Fit the learner.
+
+        Parameters
+        ----------
+        X : (m, d) array, or (m, m) Gram matrix for kernel="precomputed"
+            Or, with y and the weights, Dask collections: `kernelbook.distributed`.
+        y : (m,) or (m, k) array
+            Numbers; for classifiers (m,) labels.
+        sample_weight : (m,) array, optional
+            Numbers ≥ 0 that count observations.
+        P : (m, ℓ) array, optional
+            The feature matrix; only for kernel="precomputed".
+        """
+        with self._fresh():
+            self._check_parameters()
+            if is_collection(X):
+                self._fit_collection(X, y, sample_weight, P)
+            else:
+                self._fit_sample(self._checked(X, y, sample_weight, **self._check_y), P)
+        return self._warned()
+
+    def _check_parameters(self):
+        check_number("reg", self.reg)
+        check_number("tol", self.tol)
+        steps = self.max_iter
+        if not isinstance(steps, Integral) or isinstance(steps, bool | np.bool_) or steps < 1:
+            raise ValueError(f"max_iter must be an integer ≥ 1, not {steps!r}.")
+
+    def _facts(self, X, **more):
+        """What the choice of a method depends on."""
+        kernel = None if self._pairwise else self.kernel_
+        sparse_rows = sparse.issparse(X)
+        return Facts(kernel, X.shape[1], self.reg, self.tol, sparse=sparse_rows, **more)
+
+    def _fit_sample(self, sample, P):
+        m = sample.X.shape[0]
+        given_P = None if P is None else self._fit_given(P, sample)
+        box = None
+        if not self._pairwise:
+            self._fit_kernel(sample.X, sample.w)
+            if not sparse.issparse(sample.X):
+                box = self._box() or (sample.X.min(axis=0), sample.X.max(axis=0))
+        facts = self._facts(sample.X, m=m, box=box)
+        method, grid = choose(self.solver, facts, self._methods)
+        Y = self._targets(sample.y)
+        if method.sums and method.std:  # Fourier: sums in memory, too
+            self._fit_by_sums(sample, Y, box, grid)
+            return
+        sample.P = self._fit_features(sample) if given_P is None else given_P
+        check_free_features(sample.P.shape[1], m, total(sample.w))
+        if facts.order:
+            check_order(sample.P, sample.X, self.kernel_)
+        shift = self._origin_shift(sample) if method.gram else None
+        reg = self._choose_reg(sample, Y, shift, facts)
+        if method.gram:
+            with room_for(m, 1, self._memory_advice(facts)):
+                solution = self._solve_dense(method, sample, Y, reg, shift)
+        else:
+            solution = self._solve_with_centers(method, sample, Y, reg)
+        self._keep(solution, Y.shape[1:], total(sample.w), sample.P)
+        if method.name == "nystrom":
+            full, self.centers_ = solution.full_gap, solution.predictor.centers
+            self.full_gap_ = full if full is None or Y.ndim > 1 else float(full[0])
+        else:
+            c = np.zeros((sample.size, solution.c.shape[1]))
+            c[sample.kept] = solution.c
+            self.dual_coef_ = self._outputs_first(c, Y.shape[1:])
+
+    def _choose_reg(self, sample, Y, shift, facts):
+        return self.reg
+
+    def _memory_advice(self, facts):
+        return memory_advice(facts)
+
+    def _origin_shift(self, sample):
+        origin = None if self._pairwise else far_origin(self.kernel_, sample.X, sample.P)
+        if origin is None:
+            return None
+        return OriginShift.to(origin, self.kernel_, sample.X, sample.P)
+
+    def _solve_dense(self, method, sample, Y, reg, shift):
+        kernel = None if self._pairwise else self.kernel_
+        arrays = sample.X, sample.P, columns(Y), reg, sample.w
+        return dense.fit(kernel, *arrays, method.name, shift, sample.kept)
+
+    def _solve_with_centers(self, method, sample, Y, reg):
+        """By a method that never sees the Gram matrix: its centres, their basis, the solution."""
+        rng, m = check_random_state(self.random_state), sample.X.shape[0]
+        arrays = sample.X, sample.P, columns(Y), reg, sample.w
+        with rows_bar(self.verbose, 2 if method.name == "nystrom" else 20, m) as tick:
+            centers, rows = self._centers_of(method, sample, reg, rng, tick)
+            P = None
+            if self.kernel_.cpd_order:
+                P = evaluate(self.features_, centers) if rows is None else sample.P[rows]
+            options = {"tol": self.tol, "max_iter": self.max_iter, "tick": tick}
+            if method.name == "cg":
+                basis = CenterBasis(self.kernel_, centers, P)
+                return cg.solve(self.kernel_, *arrays, basis, **options)
+            basis = nystrom.suitable_basis(
+                self.kernel_, centers, P, reg, self.tol, arrays[2].shape[1]
+            )
+            return nystrom.solve(basis, *arrays, random_state=rng, **options)
+
+    def _centers_of(self, method, sample, reg, rng, tick):
+        """The centres and, where they are rows of the sample, which."""
+        m, n = sample.X.shape[0], self.n_centers
+        if not isinstance(self.centers, str):
+            return given_centers(self.centers, sample.X.shape[1]), None
+        if n is None:
+            n = N_CENTERS
+            if method.name == "cg":
+                n = max(min(n, m // 10, PRECONDITIONER_ENTRIES // m), min(50, m))
+        return choose_centers(self.centers, sample.X, n, sample.w, rng, self.kernel_, reg, tick)
+
+    def _keep(self, solution, outputs, observations, P):
+        """The fitted attributes; P is the feature matrix at some rows, or all."""
+        self._solution, self._observations = solution, observations
+        self.solver_, self.rank_ = solution.solver, solution.rank
+        self.n_iter_ = max(1, solution.n_iter)
+        self.certificate_ = Certificate.joint(solution.certificates)
+        self.coef_ = self._outputs_first(solution.lam, outputs)
+        deviation = solution.deviation(observations)
+        with np.errstate(over="ignore"):
+            scale = deviation**2
+        self.scale_ = scale.reshape(outputs) if outputs else float(scale[0])
+        constant = constant_column(P) if self.rank_ == P.shape[1] else None
+        if constant is not None:
+            self.intercept_ = self.coef_[..., constant] * P[0, constant]
+        if solution.solver == "nystrom":
+            self.dual_coef_ = self._outputs_first(solution.c, outputs)
+
+    def _outputs_first(self, columns, outputs):
+        """A row for each output; for one output a vector, for a classifier a single row."""
+        lead = outputs or ((1,) if is_classifier(self) else ())
+        return np.ascontiguousarray(columns.T).reshape(*lead, len(columns))
+
+    def _warned(self):
+        """The learner, after the warnings of its fit; to be called by `fit`."""
+        for text in self._solution.warnings:
+            warnings.warn(text, UserWarning, stacklevel=3)
+        if not self.certificate_.kkt <= self.tol:
+            warnings.warn(self._convergence_message(), ConvergenceWarning, stacklevel=3)
+        return self
+
+    def _convergence_message(self):
+        proof, name = self.certificate_, self.solver_
+        steps = self._solution.n_iter
+        after = f", after {steps} steps of conjugate gradients" if steps else ""
+        return (
+            f"solver={name!r} ended before tol={self.tol}{after}: kkt={proof.kkt:.1e}, duality gap "
+            f"{proof.gap:.1e} at the objective {proof.primal:.3g}.  {self._solution.advice}"
+        )
+
+    # --------------------------------------------------------------------------- evaluation
+
+    def _values(self, X, P=None):
+        """f at the rows of X: (n,) or (n, k)."""
+        check_is_fitted(self, "coef_")
+        outputs = np.shape(self.scale_)
+        if isinstance(X, Iterator):
+            raise TypeError(
+                f"X is a {type(X).__name__}, which can be read only once: predict_chunks(X) yields "
+                "f for one chunk after the other."
+            )
+        if is_collection(X) and P is None:
+            return map_rows(self._values, X, outputs)
+        raw, X = X, self._rows(X)
+        given, n = as_given(raw, X), X.shape[0]
+        if n <= _ROW_BLOCK or P is not None:
+            f = self._values_of(X, self._features_at(given, P))
+        else:
+            parts = slices(0, n, _ROW_BLOCK)
+            f = [self._values_of(X[part], self._features_at(take(given, part))) for part in parts]
+            f = np.concatenate(f)
+        return f.reshape(n, *outputs)
+
+    def _values_of(self, X, P):
+        return self._solution.predictor(X) + P @ self._solution.lam
+
+    def _require_std(self):
+        """An error where there is no standard deviation, before anything is computed."""
+        if self._solution.posterior is None:
+            raise ValueError(
+                "return_std is not available for a learner fitted with "
+                f"solver={self.solver_!r}: it is for {alternatives('std')}, on part of the sample "
+                "if that is too large."
+            )
+        if np.isnan(self.scale_).any():
+            raise ValueError(
+                "return_std needs scale_ = yᵀGy/(W − rank P), but W = "
+                f"{self._observations:g} observations (the sum of the weights) do not exceed "
+                f"rank P = {self.rank_}."
+            )
+
+    def _std(self, X, P=None, diag=None):
+        """The standard deviation of f(x), (n,) or (n, k)."""
+        self._require_std()
+        if is_collection(X) and P is None and diag is None:
+            return map_rows(partial(self._std), X, np.shape(self.scale_))
+        in_memory("return_std with P or diag", X)
+        raw, X = X, self._rows(X)
+        p, diag = self._features_at(as_given(raw, X), P), self._checked_diagonal(X, diag)
+        variance, warning = self._solution.posterior.variance(X, p, diag)
+        if warning is not None:
+            warnings.warn(warning, UserWarning, stacklevel=3)
+        deviation = self._solution.deviation(self._observations)
+        return np.multiply.outer(np.sqrt(variance), deviation.reshape(np.shape(self.scale_)))
+
+    def _checked_diagonal(self, X, diag):
+        if not self._pairwise:
+            if diag is not None:
+                raise ValueError("diag is taken only with kernel='precomputed'.")
+            return None
+        if diag is None:
+            raise ValueError(
+                "return_std with kernel='precomputed' needs Φ(x, x) at the new points, which G "
+                "does not contain: predict(G, return_std=True, diag=...)."
+            )
+        diag = np.asarray(diag, dtype=np.float64)
+        if diag.shape != (X.shape[0],) or not np.isfinite(diag).all():
+            raise ValueError(
+                f"diag must be {X.shape[0]} finite numbers; its shape is {diag.shape}."
+            )
+        return diag
+
+    @property
+    def coef_cov_(self):
+        """The posterior covariance of `coef_`, in the Bayesian reading of the fit."""
+        check_is_fitted(self, "coef_")
+        if self._solution.posterior is None:
+            raise AttributeError(
+                "coef_cov_ is not available for a learner fitted with "
+                f"solver={self.solver_!r}: use {alternatives('std')}."
+            )
+        return np.multiply.outer(self.scale_, self._solution.posterior.coef_covariance())
+
+
+def check_number(name, value, smallest=0.0):
+    """A finite real number ≥ `smallest`, or an error that says so."""
+    if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be a number; got {value!r} of type {type(value).__name__}.")
+    if not smallest <= value < np.inf:
+        raise ValueError(f"{name}={value!r} must be a finite number ≥ {smallest:g}.")
+
+
+def columns(Y):
+    """A column for a vector."""
+    return Y[:, None] if Y.ndim == 1 else Y
+
+
+def constant_column(P):
+    """The number of the one column that is a constant other than zero, or None."""
+    if not len(P):
+        return None
+    found = np.flatnonzero((P == P[0]).all(axis=0) & (P[0] != 0))
+    return int(found[0]) if found.size == 1 else None
+
+
+def total(w):
+    """Σw, ∞ where it overflows."""
+    with np.errstate(over="ignore"):
+        return float(np.sum(w))

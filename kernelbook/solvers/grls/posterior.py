@@ -1,0 +1,81 @@
+"""How sure the exact solver is of its f: variances from the factored system.
+
+The factor is m×m, where a fitted learner is m×d.  So it is computed again when variances are first
+asked for, except for a precomputed kernel matrix, which could not be had again.
+"""
+
+import numpy as np
+
+__all__ = ["DensePosterior"]
+
+_ROW_BLOCK = 512
+
+
+class DensePosterior:
+    """The posterior of `dense.fit`, per unit of scale, under a flat prior on λ.
+
+    Parameters
+    ----------
+    predictor : KernelExpansion or GramColumns
+    system : dense.System
+    refit : tuple
+        (P, reg, weights, method), from which the system can be made again.
+    keep : bool
+        Whether the system is kept.
+    """
+
+    def __init__(self, predictor, system, refit, keep):
+        self._predictor, self._refit = predictor, refit
+        self._make, self._system = type(system), system if keep else None
+        self._known_psd = not keep and predictor.kernel._proven
+        order = 0 if keep else predictor.kernel.cpd_order
+        self._covariance = None if order else self._shifted_covariance(system)
+
+    def _shifted_covariance(self, system):
+        V, shift = system.coef_covariance(), self._predictor.shift
+        if shift is None:
+            return V
+        at_g = system.solve(shift.g[:, None])
+        return shift.covariance(V, at_g.c[:, 0], at_g.lam[:, 0])
+
+    def _factored(self):
+        if self._system is None:
+            self._system = self._make(self._predictor.gram(), *self._refit)
+        return self._system
+
+    def coef_covariance(self):
+        """(Pᵀ(Φ + ρD⁻¹)⁻¹P)⁻¹; an AttributeError where it is not defined."""
+        if self._covariance is None:
+            raise AttributeError(
+                f"coef_cov_ is not defined for {self._predictor.kernel!r}: the kernel is only "
+                "conditionally positive definite, so λ depends on its representative.  "
+                "Predictions, and predict(..., return_std=True), do not."
+            )
+        if not (self._known_psd or self._factored().is_semidefinite()):
+            raise AttributeError(
+                "coef_cov_ is not defined: the kernel matrix is not positive semidefinite."
+            )
+        return self._covariance
+
+    def variance(self, X, P, diag=None):
+        """The variance of f at the rows of X, and a warning or None.
+
+        Where it is below rounding, an upper bound.  `diag` holds Φ(x, x) for a precomputed kernel.
+        """
+        system, predictor = self._factored(), self._predictor
+        if diag is None:
+            diag = predictor.kernel.diag(predictor.from_origin(X))
+        variance, rounding = np.empty((2, X.shape[0]))
+        for i in range(0, X.shape[0], _ROW_BLOCK):
+            rows = slice(i, i + _ROW_BLOCK)
+            variance[rows], rounding[rows] = system.variance(
+                diag[rows], predictor.block(X[rows]), P[rows]
+            )
+        lost = variance < 10 * rounding
+        if not lost.any():
+            return variance, None
+        return np.where(lost, variance + rounding, variance), (
+            f"the standard deviation at {lost.sum()} of {lost.size} points is below rounding, "
+            f"{np.sqrt(rounding[lost].max()):.1e}·√scale_; what is returned there is an upper "
+            "bound.  A larger reg makes it computable."
+        )
