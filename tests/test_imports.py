@@ -33,9 +33,7 @@ SKLEARN_BELOW_ESTIMATORS = {
 # ------------------------------------------------------------------ known: these may only shrink
 
 BACKWARDS: set[str] = set()
-PRIVATE = {
-    "kernelbook.kernels.algebra: kernelbook.kernels.base._plain",
-}
+PRIVATE: set[str] = set()
 CYCLES = {
     # A sum of kernels is a kernel, and kernels can be added: `Kernel.__add__` imports `Sum` late.
     frozenset({"kernelbook.kernels.algebra", "kernelbook.kernels.base"}),

@@ -27,7 +27,7 @@ from typing import ClassVar
 import numpy as np
 
 from kernelbook.kernels import checks
-from kernelbook.kernels.base import Kernel, _plain
+from kernelbook.kernels.base import Kernel, plain_number
 
 __all__ = ["Product", "Scaled", "Sum"]
 
@@ -188,7 +188,7 @@ class Scaled(Kernel):
         return float(self.factor) * self.kernel._matvec(X, Z, c)
 
     def __repr__(self):
-        return f"{_plain(self.factor)!r} * {_bracketed(self.kernel, (_Pair, Scaled))}"
+        return f"{plain_number(self.factor)!r} * {_bracketed(self.kernel, (_Pair, Scaled))}"
 
 
 def _bracketed(kernel, composites):

@@ -343,7 +343,7 @@ class Kernel:
 
     def __repr__(self):
         values = ((name, getattr(self, name)) for name in self._names())
-        return f"{type(self).__name__}({', '.join(f'{k}={_plain(v)!r}' for k, v in values)})"
+        return f"{type(self).__name__}({', '.join(f'{k}={plain_number(v)!r}' for k, v in values)})"
 
     # ------------------------------------------------------------------------- arithmetic
 
@@ -388,6 +388,6 @@ class Kernel:
     __rsub__ = __sub__
 
 
-def _plain(value):
+def plain_number(value: Any) -> Any:
     """NumPy scalars as Python's, so that a kernel prints what one would type."""
     return value.item() if isinstance(value, np.generic) else value
