@@ -56,8 +56,9 @@ def steps() -> Iterator[tuple[str, Callable[[], object]]]:
     kernel, line = Gaussian(0.5), Polynomials(1)
     yield "sums of Gaussians", partial(kernel.gram_matvec, plane, curve)
     yield "sums at other points", partial(kernel.matvec, plane, many, sides.astype(float))
-    for X in (plane, wide):
-        yield "Gram matrix in single precision", partial(kernel.single, X)
+    for X, width in ((plane, 0.5), (wide, 0.5), (wide, 20.0)):
+        yield "Gram matrix in single precision", partial(Gaussian(width).single, X)
+    yield "Gaussian of extreme width", partial(Gaussian(1e-150), plane)
 
     for solver in ("cholesky", "nullspace", "nystrom", "cg", "fourier"):
         learner = GRLSRegressor(kernel, line, reg=1e-3, solver=solver)
@@ -69,6 +70,9 @@ def steps() -> Iterator[tuple[str, Callable[[], object]]]:
         for X, y, size in ((plane, side, "small"), (many, sides, "large"), (wide, side, "wide")):
             learner = SVMGBClassifier(Gaussian(), features, C=10.0)
             yield f"SVMGBClassifier, {features}, {size}", partial(learner.fit, X, y)
+    for hard in (Gaussian(1.0), Laplacian(1.0)):
+        learner = SVMGBClassifier(hard, C=1e3)
+        yield f"SVMGBClassifier, {hard!r}, large C", partial(learner.fit, many, sides)
     for features in ("constant", line):
         learner = SVMGBClassifier(kernel, features, C=10.0, warm_start=True)
         for start in ("cold", "warm"):
