@@ -51,6 +51,7 @@ def address(interruptible):
     yield found.group()
     server.send_signal(signal.SIGINT)
     assert server.wait(timeout=30) == 0
+    server.stdout.close()
 
 
 def origin_of(address):

@@ -29,8 +29,8 @@ def check(*paths):
 def chapter(tmp_path):
     """A shortened copy of a real chapter: its cells up to the first two that print a number.
 
-    They need NumPy only; the set-up cell, which loads the chapter's other libraries, is cut down to
-    that, since six kernels start from it.
+    They need NumPy and `below` only; the set-up cell, which loads the chapter's other libraries,
+    is cut down to that, since six kernels start from it.
     """
     first = next(p for p in CHAPTERS if p.stem == "regularized_approximation")
     notebook = nbformat.read(first, as_version=4)
@@ -42,7 +42,7 @@ def chapter(tmp_path):
     notebook.cells = notebook.cells[: printed[1] + 1]
     setup = next(cell for cell in notebook.cells if cell.cell_type == "code")
     assert "import numpy as np\n" in setup.source
-    setup.source = "import numpy as np"
+    setup.source = "import numpy as np\n\nfrom kernelbook.checks import below"
     return notebook, tmp_path / "chapter.ipynb"
 
 
