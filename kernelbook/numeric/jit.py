@@ -1,6 +1,6 @@
 """Numba in one place: how the library compiles and caches.
 
-Three decisions are made here, so that no other file needs to consider them.
+Four decisions are made here, so that no other file needs to consider them.
 
 **The cache is keyed to the sources.**  Numba's `cache=True` looks only at the file of
 the function itself: when a jitted function calls one from *another* file and that
@@ -9,6 +9,13 @@ folder whose name is a hash of the function's file and of every file of the pack
 imports, directly or indirectly: an edit recompiles what may depend on it and nothing
 else.  Folders unused for a month are removed.  Numba also freezes the constants that a
 jitted function names: they must be assigned in one of these files, which a test checks.
+
+**The cache cannot break a fit.**  Numba keeps an index beside the code: on a full disk, or where a
+file was cut short, it raises, and two processes that write the index at once can point a
+signature at the code of another.  `_Cache` has no index and takes no lock: a file is named by
+the hash of what its code is for, begins with a checksum, and gets its name when it is complete.
+Code that cannot be read is compiled again and replaced; where nothing can be written it is
+compiled in memory, with one warning.
 
 **Numba starts no threads.**  Its threading layers abort the whole process when two
 Python threads enter them (workqueue) or when a process that used them forks (GNU
@@ -25,11 +32,15 @@ does not matter.  With a NaN in the array they return any of its numbers.
 
 import hashlib
 import os
+import pickle
 import re
 import shutil
+import sys
 import time
+import uuid
+import warnings
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -38,6 +49,9 @@ import numba
 import numpy as np
 import platformdirs
 from llvmlite import ir
+from numba.core.caching import Cache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
 from numba.extending import intrinsic, overload
 
 _config: Any = numba.config  # its attributes are set when Numba reads the environment
@@ -55,7 +69,7 @@ _NAME = re.compile(r"\w+")
 
 def source_hash(module: str) -> str:
     """A hash of the sources of `module` and of all modules of its package that it imports."""
-    h = hashlib.sha256(numba.__version__.encode())
+    h = hashlib.sha256(f"{numba.__version__} {sys.implementation.cache_tag}".encode())
     for name in sorted(_dependencies(module)):
         h.update(name.encode() + b"\0" + _source(name))
     return h.hexdigest()[:16]
@@ -100,11 +114,15 @@ def _source(module: str) -> bytes:
     return path.read_bytes() if path else b""
 
 
+def _wanted_root() -> Path:
+    base = _config.CACHE_DIR or platformdirs.user_cache_dir("kernelbook", appauthor=False)
+    return Path(base) / "kernelbook-numba"
+
+
 @cache
 def cache_root() -> Path | None:
     """The folder that holds all compiled code, or None where nothing can be written."""
-    base = _config.CACHE_DIR or platformdirs.user_cache_dir("kernelbook", appauthor=False)
-    root = Path(base) / "kernelbook-numba"
+    root = _wanted_root()
     try:
         root.mkdir(parents=True, exist_ok=True)
         _drop_stale(root)
@@ -114,35 +132,102 @@ def cache_root() -> Path | None:
 
 
 @cache
-def cache_folder(module: str) -> str | None:
+def cache_folder(module: str) -> Path | None:
     """The folder for the compiled code of one module, in the present state of its sources."""
     root = cache_root()
     if root is None:
         return None
     folder = root / f"{module.rpartition('.')[2]}-{source_hash(module)}"
-    try:
+    with suppress(OSError):  # `_Cache.save_overload` tries again, and says what is wrong
         folder.mkdir(exist_ok=True)
         os.utime(folder)
-    except OSError:
-        return None
-    return str(folder) if os.access(folder, os.W_OK) else None
+    return folder
 
 
 def _drop_stale(root: Path) -> None:
     for other in root.iterdir():
-        if time.time() - other.stat().st_mtime > _MONTH:
-            shutil.rmtree(other, ignore_errors=True)
+        with suppress(FileNotFoundError):  # another process may be doing the same
+            if time.time() - other.stat().st_mtime > _MONTH:
+                shutil.rmtree(other, ignore_errors=True)
 
 
-@contextmanager
-def _our_cache_folder(folder: str):
-    """Numba reads its cache folder when a function is decorated; change it only then."""
-    before = _config.CACHE_DIR
-    _config.CACHE_DIR = folder
-    try:
-        yield
-    finally:
-        _config.CACHE_DIR = before
+class _Cache(Cache):
+    """The compiled code of one function on disk: a file for each signature and processor."""
+
+    def __init__(self, function: Callable) -> None:
+        self._py_func, self._enabled = function, True
+        self._folder = cache_folder(function.__module__)
+
+    @property
+    def cache_path(self) -> str:
+        return str(self._folder or "")
+
+    def flush(self) -> None:
+        """Forget what is on disk, so that it is compiled again."""
+        for path in self._folder.glob(f"{self._stem}.*.code") if self._folder else ():
+            path.unlink(missing_ok=True)
+
+    @property
+    def _stem(self) -> str:
+        code = self._py_func.__code__
+        return f"{'-'.join(_NAME.findall(code.co_qualname))}-{code.co_firstlineno}"
+
+    def _path(self, sig: Any, codegen: Any) -> Path | None:
+        if self._folder is None:
+            return None
+        key = hashlib.sha256(str(self._index_key(sig, codegen)).encode()).hexdigest()
+        return self._folder / f"{self._stem}.{key[:32]}.code"
+
+    def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
+        """The compiled code for a signature, or None where it must be compiled."""
+        target_context.refresh()
+        path = self._path(sig, target_context.codegen())
+        if path is None or not self._enabled:
+            return None
+        try:
+            stored = path.read_bytes()
+            if hashlib.sha256(stored[32:]).digest() != stored[:32]:
+                return None
+            return CompileResult._rebuild(target_context, *pickle.loads(stored[32:]))
+        except FileNotFoundError:
+            return None
+        # Whatever is wrong with a file, its code can be compiled again, and then replaces it.
+        except Exception:
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep compiled code, or warn once that it cannot be kept."""
+        if not self._enabled:
+            return
+        path = self._path(sig, data.codegen)
+        if path is None:
+            _warn_unkept("it cannot be written")
+            return
+        if data.lifted or data.library.has_dynamic_globals:  # addresses that hold in this process
+            return
+        code = dumps(data._reduce())
+        partial = path.with_name(f"{path.name}.{uuid.uuid4().hex[:16]}.partial")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            partial.write_bytes(hashlib.sha256(code).digest() + code)
+            os.replace(partial, path)
+        except OSError as error:
+            _warn_unkept(str(error.strerror or error))
+        finally:
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
+
+
+@cache
+def _warn_unkept(reason: str) -> None:
+    """Once a process and reason."""
+    warnings.warn(
+        f"compiled code is not kept in {_wanted_root()}: {reason}.  Each process will compile it "
+        "again, and results are the same.  Free some space there, make the folder writable, or "
+        "set NUMBA_CACHE_DIR to a folder that is.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
 
 
 def jit(
@@ -175,11 +260,11 @@ def jit(
         "fastmath": set(FAST) if fast else False,
         "inline": inline,
     }
-    folder = cache_folder(function.__module__)
-    if folder is None:
-        return numba.njit(function, **options)
-    with _our_cache_folder(folder):
-        return numba.njit(function, cache=True, **options)
+    compiled: Any = numba.njit(function, **options)
+    # With NUMBA_DISABLE_JIT it is the function itself; and only files that are hashed are cached.
+    if compiled is not function and _path(function.__module__):
+        compiled._cache = _Cache(function)
+    return compiled
 
 
 def larger(a: float, b: float) -> float:

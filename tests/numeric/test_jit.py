@@ -1,5 +1,6 @@
 """The compilation policy: caches that are never stale, named fast-math, lazy imports."""
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 
 import kernelbook
 from kernelbook.numeric import jit
+from tests.paths import ROOT
 
 
 def run(code, cwd=None, **environment):
@@ -49,6 +51,8 @@ def test_an_edited_callee_in_another_file_is_never_stale(tmp_path):
     assert answer() == ["3", "0"]
     (package / "unrelated.py").write_text("from pkg.caller import caller\n")
     assert answer() == ["3", "1"], "a file that the caller does not import changes nothing"
+    (package / "callee.py").write_text(callee.format(1))
+    assert answer() == ["2", "1"], "two versions share a cache, and neither removes the other's"
 
 
 def test_the_cache_folder_is_ours_alone():
@@ -74,6 +78,120 @@ def test_an_unwritable_cache_means_no_cache_not_an_error(tmp_path):
         NUMBA_CACHE_DIR=str(blocked),
     )
     assert done.stdout.split() == ["None", "2"], done.stderr
+
+
+def tiny():
+    """A new dispatcher of one function, as another process would have it."""
+
+    @jit.jit
+    def f(x):
+        return x + 41
+
+    return f
+
+
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    """A cache that nothing has used yet, and from which no warning has been given."""
+    monkeypatch.setattr(jit._config, "CACHE_DIR", str(tmp_path))
+    functions = (jit.cache_root, jit.cache_folder, jit._warn_unkept)
+    for cached in functions:
+        cached.cache_clear()
+    yield tmp_path
+    for cached in functions:
+        cached.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda code: b"",
+        lambda code: code[: len(code) // 2],
+        lambda code: code[:-1] + bytes([code[-1] ^ 1]),
+        lambda code: hashlib.sha256(b"no pickle").digest() + b"no pickle",
+    ],
+    ids=["empty", "cut short", "one bit", "of another library"],
+)
+def test_a_damaged_entry_is_compiled_again_and_replaced(own_cache, damage):
+    assert tiny()(1) == 42
+    (entry,) = own_cache.rglob("*.code")
+    sound = entry.read_bytes()
+    entry.write_bytes(damage(sound))
+    again = tiny()
+    assert again(1) == 42
+    assert not again.stats.cache_hits
+    last = tiny()
+    assert last(1) == 42
+    assert len(last.stats.cache_hits) == 1
+    assert [path.name for path in own_cache.rglob("*.*")] == [entry.name], "nothing is left over"
+
+
+def test_a_cache_that_vanishes_is_made_again(own_cache):
+    f = tiny()
+    shutil.rmtree(own_cache / "kernelbook-numba")
+    assert f(1) == 42
+    assert list(own_cache.rglob("*.code"))
+
+
+def test_a_home_that_cannot_be_written_is_said_once(own_cache, monkeypatch):
+    blocked = own_cache / "file"
+    blocked.write_text("a file where a folder should be")
+    monkeypatch.setattr(jit._config, "CACHE_DIR", str(blocked))
+    with pytest.warns(RuntimeWarning, match=f"{blocked}.*NUMBA_CACHE_DIR"):
+        assert tiny()(1) == 42
+    assert tiny()(1) == 42
+
+
+def test_a_folder_that_another_process_removes_is_no_error(tmp_path, monkeypatch):
+    gone = tmp_path / "gone"
+    monkeypatch.setattr(Path, "iterdir", lambda folder: iter([gone]))
+    jit._drop_stale(tmp_path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no resource limits")
+def test_a_full_disk_costs_one_warning_and_no_fit(tmp_path):
+    """A limit on the size of files is refused as a full disk is: with OSError, in the write."""
+    done = run(
+        """
+        import resource, warnings
+        from kernelbook.numeric.jit import jit
+        from tests.numeric.test_jit import tiny
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            print(tiny()(1), tiny()(1.5))
+        (warning,) = caught
+        print(warning.category.__name__, warning.message)
+        """,
+        cwd=ROOT,
+        NUMBA_CACHE_DIR=str(tmp_path),
+    )
+    assert done.returncode == 0, done.stderr
+    numbers, warning = done.stdout.splitlines()
+    assert numbers == "42 42.5"
+    for word in ("RuntimeWarning", str(tmp_path), "File too large", "NUMBA_CACHE_DIR"):
+        assert word in warning
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()], "no half-written file"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="kills itself by a signal")
+def test_a_process_killed_while_it_writes_leaves_nothing_that_is_read(tmp_path):
+    program = """
+        import os, signal
+        from kernelbook.numeric import jit
+        from tests.numeric.test_jit import tiny
+        if {kill}:
+            jit.os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+        f = tiny()
+        print(f(1), len(f.stats.cache_hits))
+        """
+    settings = {"cwd": ROOT, "NUMBA_CACHE_DIR": str(tmp_path)}
+    killed = run(program.format(kill=True), **settings)
+    assert killed.returncode == -9, killed.stderr
+    assert [path.suffix for path in tmp_path.rglob("*") if path.is_file()] == [".partial"]
+    done = run(program.format(kill=False), **settings)
+    assert done.stdout.split() == ["42", "0"], done.stderr
+    assert not done.stderr
 
 
 def test_old_cache_folders_are_removed_and_fresh_ones_kept(tmp_path):
