@@ -276,7 +276,7 @@ def test_the_parts_are_numbered_as_the_text_calls_them(tab):
     captions = [c.strip() for c in captions]
     assert captions[:3] == [
         "I. Foundations",
-        "II. Features that go unpunished",
+        "II. Unpenalized features",
         "III. The primal view",
     ]
     assert captions[3].startswith("IV. ")

@@ -19,9 +19,7 @@ LONGEST = 90  # minutes
 # Chapters that still print mostly booleans, or name a time they do not take.  The tests are strict:
 # a chapter that has been rewritten must leave its list.
 MOSTLY_BOOLEANS = set()
-TIME_TO_BE_NAMED = {
-    "kernels",
-}
+TIME_TO_BE_NAMED = set()
 
 
 def chapters(waiting, parts=PARTS):
