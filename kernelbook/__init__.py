@@ -11,14 +11,17 @@ __version__ = "0.1.0"
 
 _EXPORTS = {
     "kernels": [
+        "Categorical",
         "Gaussian",
         "Kernel",
         "Laplacian",
         "Linear",
         "Matern",
         "Multiquadric",
+        "Periodic",
         "Polyharmonic",
         "Polynomial",
+        "RationalQuadratic",
         "ThinPlate",
     ],
     "conditional": ["ConditionalKernel"],

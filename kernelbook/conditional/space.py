@@ -301,7 +301,7 @@ class SpaceKernel(Kernel):
         return (*left, *(left if Z is X else self._factors(Z)))
 
     def _fill(self, X, Z):
-        fill_base = self.space.kernel_._fill(X, Z)
+        fill_base = self.space.kernel_._fill_seen(X, Z)
         EX, VX, EZ, VZ = self._both(X, Z)
 
         def fill(rows, cols, out):
@@ -312,8 +312,8 @@ class SpaceKernel(Kernel):
 
     def _diag(self, X):
         E, V = self._factors(X)
-        return self.space.kernel_._diag(X) - 2 * np.einsum("ip,ip->i", E, V)
+        return self.space.kernel_._diag_seen(X) - 2 * np.einsum("ip,ip->i", E, V)
 
     def _matvec(self, X, Z, c):
         EX, VX, EZ, VZ = self._both(X, Z)
-        return self.space.kernel_._matvec(X, Z, c) - EX @ (VZ.T @ c) - VX @ (EZ.T @ c)
+        return self.space.kernel_._matvec_seen(X, Z, c) - EX @ (VZ.T @ c) - VX @ (EZ.T @ c)

@@ -192,7 +192,8 @@ class FreeFeatureEstimator(BaseEstimator):
     def _fit_kernel(self, X, w):
         """What the regularized part of f is made of; primal learners have a basis instead."""
         # A copy: changing the parameters of a learner must not change what it has learned.
-        self.kernel_ = as_kernel(self.kernel, X.shape[1]).copy()
+        kernel = as_kernel(self.kernel, X.shape[1])
+        self.kernel_ = kernel.bound(getattr(self, "feature_names_in_", None))
 
     def _fit_given(self, P, sample):
         if not self._pairwise:

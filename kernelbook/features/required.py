@@ -36,12 +36,20 @@ def check_order(P: np.ndarray, X: np.ndarray, kernel: Kernel) -> None:
     """
     if kernel.cpd_order == 0:
         return
-    degree, (m, d) = kernel.cpd_order - 1, X.shape
+    for degree, columns in kernel.required_polynomials():
+        _check_polynomials(P, X, kernel, degree, columns)
+
+
+def _check_polynomials(P, X, kernel, degree, columns):
+    seen = "" if columns is None or not degree else f" in the columns {columns}"
     needs = (
         f"{kernel!r} is conditionally positive definite of order {kernel.cpd_order}: it needs "
-        + (f"all polynomials of degree ≤ {degree}" if degree else "the constant")
+        + (f"all polynomials of degree ≤ {degree}{seen}" if degree else "the constant")
         + " among the free features"
     )
+    if columns is not None:
+        X = X[:, list(columns) if isinstance(columns, tuple) else [columns]]
+    m, d = X.shape
     count = comb(d + degree, degree)
     if count > 100 * max(m, P.shape[1]):
         raise ValueError(f"{needs}; on points with {d} columns these are {count}.")
@@ -54,7 +62,15 @@ def check_order(P: np.ndarray, X: np.ndarray, kernel: Kernel) -> None:
     if missing[worst] > 1e-8:
         remedy = f"Polynomials({degree})" if degree else "'constant'"
         raise ValueError(
-            f"{needs}, and {needed.get_feature_names_out()[worst]} is not in the span of yours on "
+            f"{needs}, and {_name(needed, worst, columns)} is not in the span of yours on "
             f"this sample.  Use features={remedy}, or add it to yours.  (Other features may do, "
             "with a proof of their own: pass the Gram matrix, kernel='precomputed'.)"
         )
+
+
+def _name(needed, worst, columns):
+    """A monomial in the numbers of the whole table's columns."""
+    names = None
+    if columns is not None:
+        names = [f"x{c}" for c in (columns if isinstance(columns, tuple) else (columns,))]
+    return needed.get_feature_names_out(names)[worst]

@@ -25,6 +25,9 @@ features.
 | `Gaussian(width)` | exp(−r²/width²) | 0 |
 | `Laplacian(width)` | exp(−r/width) | 0 |
 | `Matern(width, nu)` | Bessel; between the two above | 0 |
+| `RationalQuadratic(width, alpha)` | (1 + r²/(alpha·width²))^(−alpha) | 0 |
+| `Periodic(period, width)` | exp(−(2 sin(πr/period)/width)²) | 0 |
+| `Categorical()` | 1 if x = z, else 0 | 0 |
 | `Linear()` | x·z | 0 |
 | `Polynomial(degree, offset)` | (offset + x·z)^degree | 0 |
 | `Polyharmonic(exponent)` | ± r^b, ± r^b log r for even b | ⌈b/2⌉, b/2 + 1 |
@@ -32,6 +35,10 @@ features.
 | `Multiquadric(width)` | −√(1 + r²/width²) | 1 |
 | `K + L`, `K * L`, `a * K` | sums, products (of order 0), multiples (a ≥ 0) | the larger |
 | `FunctionKernel(function)` | what you say | what you say |
+
+Every kernel takes `columns`, the columns of a table that it sees, by number or by name
+(`kernels.columns`); a width may be a list, one for each column.  Derivatives in the parameters and
+in x are in `kernels.gradients`.
 
 `k(X, Z)` is the matrix of K(x_i, z_j), `k(X)` the Gram matrix, `k.diag(X)` its diagonal, and
 `k.matvec(X, Z, c)` the product k(X, Z) @ c without the matrix.  How the numbers are computed, and
@@ -46,18 +53,22 @@ scattered data*, Constructive Approximation 2 (1986); Schölkopf & Smola, *Learn
 
 from kernelbook.kernels.algebra import Product, Scaled, Sum
 from kernelbook.kernels.base import Kernel
+from kernelbook.kernels.categorical import Categorical
 from kernelbook.kernels.function import FunctionKernel, as_kernel
 from kernelbook.kernels.inner import Linear, Polynomial
+from kernelbook.kernels.periodic import Periodic
 from kernelbook.kernels.radial import (
     Gaussian,
     Laplacian,
     Matern,
     Multiquadric,
     Polyharmonic,
+    RationalQuadratic,
     ThinPlate,
 )
 
 __all__ = [
+    "Categorical",
     "FunctionKernel",
     "Gaussian",
     "Kernel",
@@ -65,9 +76,11 @@ __all__ = [
     "Linear",
     "Matern",
     "Multiquadric",
+    "Periodic",
     "Polyharmonic",
     "Polynomial",
     "Product",
+    "RationalQuadratic",
     "Scaled",
     "Sum",
     "ThinPlate",

@@ -10,6 +10,9 @@ annihilates the polynomials of degree less than max(p, q) annihilates both small
 Products do not: c∘v_k annihilates nothing, and already (−r)·(−r) = r² is *negative* definite on
 Σc_i = 0.  So a product with an order above 0 is refused.
 
+**Columns.**  If the terms of a sum see different columns, the polynomials that it needs are those
+that its terms need, each in its own columns, and not all polynomials of the larger degree.
+
 **Strictness.**  A sum is strictly (conditionally) positive definite as soon as one summand is.  A
 product is if one factor is and the other has K(x, x) > 0 everywhere: the sum above vanishes only
 if c∘v_k = 0 for all k, and Σ_k (c_i v_ki)² = c_i² L(x_i, x_i).  Gaussian × Linear is not, because
@@ -22,7 +25,7 @@ Schur, J. reine angew. Math. 140 (1911); Schölkopf & Smola, *Learning with Kern
 section 13.1; Wendland, *Scattered Data Approximation* (2005), chapters 6 and 8.
 """
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -53,6 +56,7 @@ def _factor_of_product(name, value):
 class _Pair(Kernel):
     """Two kernels, combined entry by entry by `_combine`, a NumPy ufunc."""
 
+    _has_gradient = True
     _rules: ClassVar[dict] = {"left": _kernel, "right": _kernel}
 
     def __init__(self, left, right):
@@ -76,7 +80,7 @@ class _Pair(Kernel):
         return self.left._proven and self.right._proven
 
     def _fill(self, X, Z):
-        left, right = self.left._fill(X, Z), self.right._fill(X, Z)
+        left, right = self.left._fill_seen(X, Z), self.right._fill_seen(X, Z)
 
         def fill(rows, cols, out):
             left(rows, cols, out)
@@ -87,13 +91,32 @@ class _Pair(Kernel):
         return fill
 
     def _diag(self, X):
-        return self._combine(self.left._diag(X), self.right._diag(X))
+        return self._combine(self.left._diag_seen(X), self.right._diag_seen(X))
+
+    def tunable(self) -> dict[str, float]:
+        """See `Differentiable.tunable`."""
+        inner = {"left": self.left.tunable(), "right": self.right.tunable()}
+        return {f"{k}__{name}": v for k, names in inner.items() for name, v in names.items()}
+
+    def _fill_slopes(self, X, Z):
+        left, right = self.left._fill_slopes_seen(X, Z), self.right._fill_slopes_seen(X, Z)
+        count = len(self.left.tunable())
+
+        def fill(rows, cols, out, slopes):
+            other, first, second = np.empty_like(out), slopes[:count], slopes[count:]
+            left(rows, cols, out, first)
+            right(rows, cols, other, second)
+            self._combine_slopes(out, other, first, second)
+            self._combine(out, other, out=out)
+
+        return fill
 
 
 class Sum(_Pair):
     """left(x, z) + right(x, z); written left + right."""
 
     _proven = _Pair._proven
+    _has_gradient = True
     _combine = np.add
 
     @property
@@ -105,7 +128,20 @@ class Sum(_Pair):
         return self.left._positive_diag or self.right._positive_diag
 
     def _matvec(self, X, Z, c):
-        return self.left._matvec(X, Z, c) + self.right._matvec(X, Z, c)
+        return self.left._matvec_seen(X, Z, c) + self.right._matvec_seen(X, Z, c)
+
+    def required_polynomials(self) -> list[tuple[int, Any]]:
+        """See `OnColumns.required_polynomials`."""
+        return self.left.required_polynomials() + self.right.required_polynomials()
+
+    def _combine_slopes(self, left, right, left_slopes, right_slopes):
+        pass
+
+    def _gradient_x(self, X, Z):
+        return self.left._gradient_x_seen(X, Z) + self.right._gradient_x_seen(X, Z)
+
+    def _jet(self, X):
+        return [a + b for a, b in zip(self.left._jet_seen(X), self.right._jet_seen(X), strict=True)]
 
     def __repr__(self):
         return f"{self.left!r} + {_bracketed(self.right, Sum)}"
@@ -115,6 +151,7 @@ class Product(_Pair):
     """left(x, z) · right(x, z); written left * right.  Both must be of order 0."""
 
     _proven = _Pair._proven
+    _has_gradient = True
     _rules: ClassVar[dict] = {"left": _factor_of_product, "right": _factor_of_product}
     _combine = np.multiply
 
@@ -134,6 +171,20 @@ class Product(_Pair):
             _factor_of_product(name, getattr(self, name))
         return super()._fill(X, Z)
 
+    def _combine_slopes(self, left, right, left_slopes, right_slopes):
+        left_slopes *= right
+        right_slopes *= left
+
+    def _gradient_x(self, X, Z):
+        K, L = (np.empty((len(X), len(Z))) for _ in range(2))
+        for matrix, kernel in ((K, self.left), (L, self.right)):
+            kernel._fill_seen(X, Z)(slice(0, len(X)), slice(0, len(Z)), matrix)
+        return self.left._gradient_x_seen(X, Z) * L + K * self.right._gradient_x_seen(X, Z)
+
+    def _jet(self, X):
+        (k, dk, ddk), (l, dl, ddl) = self.left._jet_seen(X), self.right._jet_seen(X)
+        return k * l, dk * l + k * dl, ddk * l + 2.0 * dk * dl + k * ddl
+
     def __repr__(self):
         return f"{_bracketed(self.left, Sum)} * {_bracketed(self.right, (_Pair, Scaled))}"
 
@@ -141,6 +192,7 @@ class Product(_Pair):
 class Scaled(Kernel):
     """factor · kernel(x, z), factor ≥ 0; written factor * kernel."""
 
+    _has_gradient = True
     _rules: ClassVar[dict] = {"factor": checks.non_negative, "kernel": _kernel}
 
     def __init__(self, factor: float, kernel: Kernel) -> None:
@@ -172,7 +224,7 @@ class Scaled(Kernel):
         return self.kernel._proven
 
     def _fill(self, X, Z):
-        fill_kernel = self.kernel._fill(X, Z)
+        fill_kernel = self.kernel._fill_seen(X, Z)
         factor = float(self.factor)
 
         def fill(rows, cols, out):
@@ -182,10 +234,37 @@ class Scaled(Kernel):
         return fill
 
     def _diag(self, X):
-        return float(self.factor) * self.kernel._diag(X)
+        return float(self.factor) * self.kernel._diag_seen(X)
 
     def _matvec(self, X, Z, c):
-        return float(self.factor) * self.kernel._matvec(X, Z, c)
+        return float(self.factor) * self.kernel._matvec_seen(X, Z, c)
+
+    def required_polynomials(self) -> list[tuple[int, Any]]:
+        """See `OnColumns.required_polynomials`."""
+        return self.kernel.required_polynomials()
+
+    def tunable(self) -> dict[str, float]:
+        """See `Differentiable.tunable`; a factor of zero has no logarithm, and stays."""
+        inner = {f"kernel__{name}": value for name, value in self.kernel.tunable().items()}
+        return ({"factor": float(self.factor)} if self.factor > 0 else {}) | inner
+
+    def _fill_slopes(self, X, Z):
+        fill_kernel = self.kernel._fill_slopes_seen(X, Z)
+        factor, own = float(self.factor), int(self.factor > 0)
+
+        def fill(rows, cols, out, slopes):
+            fill_kernel(rows, cols, out, slopes[own:])
+            slopes[own:] *= factor
+            out *= factor
+            slopes[:own] = out
+
+        return fill
+
+    def _gradient_x(self, X, Z):
+        return float(self.factor) * self.kernel._gradient_x_seen(X, Z)
+
+    def _jet(self, X):
+        return [float(self.factor) * part for part in self.kernel._jet_seen(X)]
 
     def __repr__(self):
         return f"{plain_number(self.factor)!r} * {_bracketed(self.kernel, (_Pair, Scaled))}"

@@ -7,7 +7,9 @@ estimator reaches them as `kernel__width`.
 
 To write a kernel, derive from `Kernel`, name the parameters in `__init__`, and supply two
 methods: `_fill(X, Z)`, which returns a function that writes tiles (see `numeric.tiles`), and
-`_diag(X)`.  For a quick trial, `FunctionKernel` wraps any function of two arrays.
+`_diag(X)`.  If `__init__` takes `columns`, both get those columns only (`kernels.columns`);
+`kernels.gradients` says how it gets derivatives.  For a quick trial, `FunctionKernel` wraps any
+function of two arrays.
 """
 
 import inspect
@@ -18,6 +20,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from kernelbook.kernels import checks
+from kernelbook.kernels.columns import OnColumns, check_columns, frozen
+from kernelbook.kernels.gradients import Differentiable
 from kernelbook.numeric.panels import Panels
 from kernelbook.numeric.tiles import (
     all_finite,
@@ -32,7 +36,7 @@ from kernelbook.numeric.tiles import (
 __all__ = ["Kernel"]
 
 
-class Kernel:
+class Kernel(OnColumns, Differentiable):
     """A symmetric function K(x, z) of two rows, and what is known of its definiteness.
 
     Attributes
@@ -77,10 +81,11 @@ class Kernel:
     _rules: ClassVar[dict] = {}  # parameter → function (name, value) that raises
 
     def __init_subclass__(cls, **options):
-        """A theorem holds for the class that states it: a subclass starts without it."""
+        """What is known of a class is known of its formula: a subclass starts without it."""
         super().__init_subclass__(**options)
-        if "_proven" not in vars(cls):
-            cls._proven = False
+        for known in ("_proven", "_has_gradient"):
+            if known not in vars(cls):
+                setattr(cls, known, False)
 
     __array_ufunc__ = None  # np.float64(2) * kernel is the kernel's business, not NumPy's
 
@@ -93,6 +98,20 @@ class Kernel:
     def _diag(self, X):
         """The vector of K(x, x) over the rows of X."""
         raise NotImplementedError(f"{type(self).__name__} must define _diag(X)")
+
+    # ------------------------------------- the same, of the columns that are seen in whole rows
+
+    def _fill_seen(self, X, Z, selected=False):
+        if selected:
+            seen = self._coordinates(X)
+            return self._fill(seen, seen if X is Z else self._coordinates(Z))
+        return self._fill(*self._both_seen(X, Z))
+
+    def _diag_seen(self, X):
+        return self._diag(self._seen(X))
+
+    def _matvec_seen(self, X, Z, c):
+        return self._matvec(*self._both_seen(X, Z), c)
 
     # ------------------------------------------------------------------------- evaluation
 
@@ -113,7 +132,7 @@ class Kernel:
             fill, gram, symmetric=symmetric, parallel=self._thread_safe, dimensions=X.shape[1]
         )
         if symmetric:
-            np.fill_diagonal(gram, self._diag(X))
+            np.fill_diagonal(gram, self._diag_seen(X))
         return gram
 
     def blocks(self, X: Any) -> Callable[[slice, slice, np.ndarray], None]:
@@ -129,7 +148,7 @@ class Kernel:
         def block(rows, cols, out):
             fill_block(fill, rows, cols, out)
             if rows == cols:
-                np.fill_diagonal(out, self._diag(X[rows]))
+                np.fill_diagonal(out, self._diag_seen(X[rows]))
 
         return block
 
@@ -141,18 +160,21 @@ class Kernel:
         X, _, _ = self._rows(X, None)
         m = X.shape[0]
         gram = np.empty((m, m), dtype=np.float32) if out is None else out
-        fill_single(self._fill_single(X), gram, parallel=self._thread_safe)
+        fill_single(self._fill_single(self._seen(X)), gram, parallel=self._thread_safe)
         gram[:, m:] = 0.0  # not first: the first thread to touch a page waits for it, alone
-        gram[np.arange(m), np.arange(m)] = self._diag(X)
+        gram[np.arange(m), np.arange(m)] = self._diag_seen(X)
         return gram
 
     def exponents(self, X: Any) -> tuple[np.ndarray, np.ndarray] | None:
         """(Z, s) with log₂ K(x_i, x_j) = z_i·z_j + s_i + s_j, or None; Gaussians have them."""
+        return self._exponents(self._seen(X))
+
+    def _exponents(self, X):
         return None
 
     def _fill_single(self, X):
         """A function fill(rows, cols, tile, out): K in `out`, float32; `tile` is to work in."""
-        fill = self._checked_fill(X, X)
+        fill = self._checked(self._fill(X, X))
 
         def rounded(rows, cols, tile, out):
             fill(rows, cols, tile)
@@ -165,7 +187,7 @@ class Kernel:
         """K(x_i, x_i) for every row, without the matrix."""
         X = checks.rows(X, "X", self)
         with np.errstate(over="ignore", invalid="ignore"):
-            diag = self._diag(X)
+            diag = self._diag_seen(X)
         if not np.isfinite(diag).all():
             self._overflow()
         return diag
@@ -186,7 +208,7 @@ class Kernel:
         X, Z, _ = self._rows(X, Z)
         columns = checks.coefficients(c, Z.shape[0])
         with np.errstate(over="ignore", invalid="ignore"):
-            product = self._matvec(X, Z, columns)
+            product = self._matvec_seen(X, Z, columns)
         if not np.isfinite(product).all():
             self._overflow()
         return product[:, 0] if np.ndim(c) == 1 else product
@@ -208,7 +230,7 @@ class Kernel:
         X, _, _ = self._rows(X, None)
         columns = checks.coefficients(c, X.shape[0])
         with np.errstate(over="ignore", invalid="ignore"):
-            product = self._gram_matvec(X, columns, tick)
+            product = self._gram_matvec(self._seen(X), columns, tick)
         if not np.isfinite(product).all():
             self._overflow()
         return product[:, 0] if np.ndim(c) == 1 else product
@@ -235,7 +257,7 @@ class Kernel:
         sums = self._sums(X, Z, c[:, 0]) if c.shape[1] == 1 else None
         if sums is not None:
             return sums[:, None]
-        fill = self._checked_fill(X, Z)
+        fill = self._checked(self._fill(X, Z))
         return multiply(fill, X.shape[0], c, parallel=self._thread_safe)
 
     def _gram_matvec(self, X, c, tick):
@@ -245,7 +267,7 @@ class Kernel:
         elif type(self)._matvec is not Kernel._matvec:  # a faster way than tiles, as for x·z
             product = self._matvec(X, X, c)
         else:
-            fill = self._checked_fill(X, X)
+            fill = self._checked(self._fill(X, X))
             return multiply_gram(fill, c, parallel=self._thread_safe, tick=tick)
         tick(X.shape[0])
         return product
@@ -264,8 +286,9 @@ class Kernel:
         return X, Z, False
 
     def _checked_fill(self, X, Z):
-        fill = self._fill(X, Z)
+        return self._checked(self._fill_seen(X, Z))
 
+    def _checked(self, fill):
         def checked(rows, cols, out):
             with np.errstate(all="ignore"):  # an overflow is reported below, and not as a warning
                 fill(rows, cols, out)
@@ -292,7 +315,10 @@ class Kernel:
     def __setattr__(self, name, value):
         # One gate for the constructor, set_params and plain assignment; a refused value leaves the
         # parameter as it was.
-        if name in self._rules:
+        value = frozen(value)
+        if name == "columns":
+            check_columns(name, value)
+        elif name in self._rules:
             self._rules[name](name, value)
         super().__setattr__(name, value)
 
@@ -342,8 +368,10 @@ class Kernel:
         return hash((type(self), *self.get_params(deep=False).values()))
 
     def __repr__(self):
-        values = ((name, getattr(self, name)) for name in self._names())
-        return f"{type(self).__name__}({', '.join(f'{k}={plain_number(v)!r}' for k, v in values)})"
+        values = {name: plain_number(getattr(self, name)) for name in self._names()}
+        if self.columns is None:
+            values.pop("columns", None)
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in values.items())})"
 
     # ------------------------------------------------------------------------- arithmetic
 

@@ -21,6 +21,29 @@ def positive(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be positive and finite; got {value!r}. Choose {name} > 0.")
 
 
+def widths(name: str, value: Any) -> None:
+    """A rule for what may differ between columns: a positive number, or a tuple of them."""
+    if not isinstance(value, tuple):
+        positive(name, value)
+        return
+    if not value:
+        raise ValueError(f"{name}=[] has no entries; pass one number, or one for each column.")
+    for k, entry in enumerate(value):
+        positive(f"{name}[{k}]", entry)
+
+
+def one_for_each_column(name: str, value: Any, count: int, kernel: Any) -> np.ndarray | float:
+    """A number, or an array with an entry for each of `count` columns."""
+    if not isinstance(value, tuple):
+        return float(value)
+    if len(value) != count:
+        raise ValueError(
+            f"{name} has {len(value)} entries in {kernel!r}, which sees {count} columns: pass one "
+            f"number for all columns, or one for each."
+        )
+    return np.array(value, dtype=np.float64)
+
+
 def non_negative(name: str, value: Any) -> None:
     """A rule for offsets and factors."""
     _number(name, value)

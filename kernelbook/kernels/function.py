@@ -26,13 +26,18 @@ class FunctionKernel(Kernel):
     function : callable (X, Z) → array of shape (m, n)
     cpd_order : int
         See `Kernel`.
+    columns : int, str or list of those, optional
+        The columns that the kernel sees; by default all.
     """
 
     _rules: ClassVar[dict] = {"cpd_order": checks.order}
     _thread_safe = False
 
     def __init__(
-        self, function: Callable[[np.ndarray, np.ndarray], ArrayLike], cpd_order: int = 0
+        self,
+        function: Callable[[np.ndarray, np.ndarray], ArrayLike],
+        cpd_order: int = 0,
+        columns: Any = None,
     ) -> None:
         if not callable(function) or isinstance(function, type):
             raise TypeError(
@@ -41,6 +46,7 @@ class FunctionKernel(Kernel):
             )
         self.function = function
         self.cpd_order = cpd_order
+        self.columns = columns
 
     def _fill(self, X, Z):
         def fill(rows, cols, out):
@@ -118,7 +124,8 @@ def as_kernel(kernel: Any, n_features: int) -> Kernel:
         f"matrix, or (for a learner) 'precomputed'; got {kernel!r}"
         + (f", which is {hint} here. " if hint else ". ")
         + "The kernels are in kernelbook.kernels: Gaussian, Laplacian, Matern, Linear, "
-        "Polynomial, Polyharmonic, ThinPlate, Multiquadric."
+        "Polynomial, Polyharmonic, ThinPlate, Multiquadric, RationalQuadratic, Periodic, "
+        "Categorical."
     )
 
 

@@ -9,7 +9,7 @@ definite.
 Rows may be SciPy sparse: texts, one-hot codes.  The matrix that comes out is dense.
 """
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -24,6 +24,11 @@ __all__ = ["Linear", "Polynomial"]
 class Linear(Kernel):
     """K(x, z) = x·z.
 
+    Parameters
+    ----------
+    columns : int, str or list of those, optional
+        The columns that the kernel sees; by default all.
+
     Examples
     --------
     >>> from kernelbook import Linear
@@ -33,6 +38,17 @@ class Linear(Kernel):
 
     accepts_sparse = True
     _proven = True
+    _has_gradient = True
+
+    def __init__(self, columns: Any = None) -> None:
+        self.columns = columns
+
+    def _gradient_x(self, X, Z):
+        return np.repeat(_dense(Z).T[:, None, :], X.shape[0], axis=1)
+
+    def _jet(self, X):
+        X = _dense(X)
+        return self._diag(X), X.T, np.ones(X.T.shape)
 
     def _fill(self, X, Z):
         def fill(rows, cols, out):
@@ -62,6 +78,8 @@ class Polynomial(Kernel):
     offset : float
         Zero gives the homogeneous polynomials of that degree, larger numbers more weight to the
         low degrees.
+    columns : int, str or list of those, optional
+        The columns that the kernel sees; by default all.
 
     Examples
     --------
@@ -72,11 +90,42 @@ class Polynomial(Kernel):
 
     accepts_sparse = True
     _proven = True
+    _has_gradient = True
     _rules: ClassVar[dict] = {"degree": checks.positive_integer, "offset": checks.non_negative}
 
-    def __init__(self, degree: int = 3, offset: float = 1.0) -> None:
+    def __init__(self, degree: int = 3, offset: float = 1.0, columns: Any = None) -> None:
         self.degree = degree
         self.offset = offset
+        self.columns = columns
+
+    @property
+    def _tunable(self):
+        return ("offset",) if self.offset > 0 else ()
+
+    def _fill_slopes(self, X, Z):
+        inner = Linear()._fill(X, Z)
+        offset, degree = float(self.offset), int(self.degree)
+
+        def fill(rows, cols, out, slopes):
+            inner(rows, cols, out)
+            for slope in slopes:
+                slope[...] = offset * degree * (offset + out) ** (degree - 1)
+            shifted_power(out, offset, degree)
+
+        return fill
+
+    def _gradient_x(self, X, Z):
+        X, Z = _dense(X), _dense(Z)
+        degree = int(self.degree)
+        slope = degree * (float(self.offset) + X @ Z.T) ** (degree - 1)
+        return slope * Z.T[:, None, :]
+
+    def _jet(self, X):
+        X = _dense(X)
+        base, p = float(self.offset) + np.einsum("ij,ij->i", X, X), int(self.degree)
+        slope = p * base ** (p - 1)
+        bend = p * (p - 1) * base ** (p - 2) if p > 1 else 0.0
+        return base**p, slope * X.T, slope + bend * X.T**2
 
     @property
     def _positive_diag(self):
@@ -95,3 +144,7 @@ class Polynomial(Kernel):
         diag = Linear()._diag(X)
         shifted_power(diag[None], float(self.offset), int(self.degree))
         return diag
+
+
+def _dense(X):
+    return X.toarray() if sparse.issparse(X) else X

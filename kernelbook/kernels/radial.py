@@ -2,7 +2,8 @@
 
 **Positive definite** at every dimension: by Schoenberg (1938) exactly the mixtures of Gaussians,
 φ(r) = ∫ exp(−r²t) dμ(t) with μ ≥ 0: the Gaussian (one t), the Laplacian exp(−r), the Matérn
-functions (gamma-distributed 1/t).  They are strictly positive definite unless μ sits at t = 0.
+functions (gamma-distributed 1/t), the rational quadratic (gamma-distributed t).
+They are strictly positive definite unless μ sits at t = 0.
 
 **Conditionally positive definite** by Micchelli's theorem (1986): let ψ(t) = φ(√t); if (−1)^q ψ^(q)
 is completely monotone and not constant, φ is strictly conditionally positive definite of order q
@@ -17,6 +18,14 @@ and the dimension d are both odd, or both even, they are fundamental solutions o
 a factor, and interpolation with them minimizes a bending energy.  They have no width: changing the
 unit of length multiplies them and adds a polynomial, which the free features absorb.
 
+**A width for each column**, `width=[1.0, 3.0]`, divides each column by its own: the distance is
+r² = Σ (x_k − z_k)²/w_k² (automatic relevance determination, when the widths are learned).  Dividing
+a number rounds it in its last digit; differences lose no more than that digit was worth.
+
+**Derivatives.**  One function of the distance gives them all, σ(s) = −s φ'(s) with s = r/width:
+∂K/∂log width = σ, of one width among several σ·(x_k − z_k)²/(w_k s)², and in x the vector
+−σ·(x − z)/r².  All are finite, and at r = 0 they are 0.
+
 References
 ----------
 Schoenberg, Annals of Mathematics 39 (1938); Micchelli, Constructive Approximation 2 (1986);
@@ -24,9 +33,10 @@ Wendland, *Scattered Data Approximation* (2005), chapters 7 and 8; Rasmussen & W
 *Gaussian Processes for Machine Learning* (2006), section 4.2.
 """
 
+from collections.abc import Sequence
 from math import ceil, sqrt
 from numbers import Real
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import special
@@ -35,7 +45,15 @@ from kernelbook.kernels import checks, gaussian_sums, profiles
 from kernelbook.kernels.base import Kernel
 from kernelbook.numeric.distances import DIRECT, distances
 
-__all__ = ["Gaussian", "Laplacian", "Matern", "Multiquadric", "Polyharmonic", "ThinPlate"]
+__all__ = [
+    "Gaussian",
+    "Laplacian",
+    "Matern",
+    "Multiquadric",
+    "Polyharmonic",
+    "RationalQuadratic",
+    "ThinPlate",
+]
 
 _LARGEST = 2.0**1000  # above, differences of two numbers might overflow
 _COARSE = 1e-5  # what an exponent may be wrong by where a matrix is only searched with
@@ -44,9 +62,71 @@ _COARSE = 1e-5  # what an exponent may be wrong by where a matrix is only search
 class _Radial(Kernel):
     """φ(‖x − z‖), where `_profile` turns a tile of distances into φ, and `_at_zero` is φ(0)."""
 
-    strictly_pd = True
     _positive_diag = True
     _at_zero = 1.0
+    _curvature = np.inf  # σ(s)/s² at s = 0: what makes ∂f/∂x have a variance
+    width: float | Sequence[float] = 1.0  # of kernels that have none
+
+    @property
+    def strictly_pd(self) -> bool:
+        """As for `Kernel`; only of all columns, since two rows may agree in some."""
+        return self.columns is None
+
+    @property
+    def _scale(self):
+        """The width of distances between `_coordinates`."""
+        return 1.0 if isinstance(self.width, tuple) else float(self.width)
+
+    def _widths(self, X):
+        return checks.one_for_each_column("width", self.width, X.shape[1], self)
+
+    def _coordinates(self, X):
+        return X / self._widths(X) if isinstance(self.width, tuple) else X
+
+    def _value_and_slope(self, r, slope):
+        """Turn distances into φ, and write σ, the derivative in log width."""
+        raise NotImplementedError
+
+    def _fill_slopes(self, X, Z):
+        U = self._coordinates(X)
+        V = U if X is Z else self._coordinates(Z)
+        fill_distances = self._distances(U, V)
+
+        def fill(rows, cols, out, slopes):
+            fill_distances(rows, cols, out)
+            if not self._tunable:
+                self._profile(out)
+            elif not isinstance(self.width, tuple):
+                self._value_and_slope(out, slopes[0])
+            else:
+                slope, r = np.empty_like(out), np.where(out > 0, out, 1.0)
+                self._value_and_slope(out, slope)
+                for k, to in enumerate(slopes[: U.shape[1]]):
+                    np.subtract(U[rows, k, None], V[None, cols, k], out=to)
+                    to /= r
+                    to *= to
+                    to *= slope
+
+        return fill
+
+    def _gradient_x(self, X, Z):
+        U, V = self._coordinates(X), self._coordinates(Z)
+        r, slope = np.empty((2, len(U), len(V)))
+        self._distances(U, V)(slice(0, len(U)), slice(0, len(V)), r)
+        away = np.where(r > 0, r, 1.0)
+        self._value_and_slope(r, slope)
+        slope /= away
+        gradient = [-slope * ((u[:, None] - v) / away) for u, v in zip(U.T, V.T, strict=True)]
+        return np.array(gradient) / np.reshape(self._widths_of_coordinates(X), (-1, 1, 1))
+
+    def _widths_of_coordinates(self, X):
+        return self._widths(X) if isinstance(self.width, tuple) else 1.0
+
+    def _jet(self, X):
+        n, d = X.shape
+        widths = np.broadcast_to(self._widths(X), d)[:, None]
+        mixed = np.broadcast_to(self._curvature / widths**2, (d, n))
+        return np.full(n, self._at_zero), np.zeros((d, n)), mixed
 
     def _fill(self, X, Z):
         fill_distances = self._distances(X, Z)
@@ -78,7 +158,9 @@ class Gaussian(_Radial):
 
     Parameters
     ----------
-    width : float
+    width : float, or a list with one for each column
+    columns : int, str or list of those, optional
+        The columns that the kernel sees; by default all.
 
     Examples
     --------
@@ -92,13 +174,16 @@ class Gaussian(_Radial):
     """
 
     _proven = True
-    _rules: ClassVar[dict] = {"width": checks.positive}
+    _has_gradient = True
+    _tunable: Any = ("width",)
+    _rules: ClassVar[dict] = {"width": checks.widths}
 
-    def __init__(self, width: float = 1.0) -> None:
+    def __init__(self, width: float | Sequence[float] = 1.0, columns: Any = None) -> None:
         self.width = width
+        self.columns = columns
 
     def _fill(self, X, Z):
-        width = float(self.width)
+        width = self._scale
         # Squares are enough, and faster, unless 1/width² itself leaves the floating-point range.
         ordinary = 2.0**-400 < width < 2.0**400
         fill_distances = self._distances(X, Z, squared=ordinary)
@@ -112,8 +197,19 @@ class Gaussian(_Radial):
 
         return fill
 
+    _curvature = 2.0
+
+    def _value_and_slope(self, r, slope):
+        r /= self._scale
+        np.minimum(r, 100.0, out=r)  # exp(−10⁴) is 0, and 0 · ∞ would not be
+        np.multiply(r, r, out=slope)
+        r[...] = slope
+        profiles.exponential(r, 1.0)
+        slope *= 2.0
+        slope *= r
+
     def _sums(self, X, Z, c):
-        width = float(self.width)
+        width = self._scale
         own = type(self)._fill is Gaussian._fill  # a subclass may be another kernel
         if not own or X.shape[1] > DIRECT or not 2.0**-400 < width < 2.0**400:
             return None
@@ -123,14 +219,14 @@ class Gaussian(_Radial):
             return gaussian_sums.gram_sums(X, factor, c)
         return gaussian_sums.sums(X, Z, factor, c)
 
-    def exponents(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    def _exponents(self, X):
         """(Z, s) with log₂ K(x_i, x_j) = z_i·z_j + s_i + s_j, or None where that is inaccurate.
 
         z = (x − mean)·√(2 log₂e)/width and s = −½‖z‖².  The sum loses (d+4)·2⁻⁵²·max‖z‖², at most,
         to cancellation: it is for single precision, and data not too far apart for the width.
         """
         with np.errstate(all="ignore"):
-            Z = (X - X.mean(axis=0)) * (sqrt(2.0 * profiles.LOG2_E) / float(self.width))
+            Z = (X - X.mean(axis=0)) * (sqrt(2.0 * profiles.LOG2_E) / self._scale)
             s = -0.5 * np.einsum("ij,ij->i", Z, Z)
             lost = (X.shape[1] + 4) * 2.0**-52 * np.max(-s, initial=0.0)
         return (Z, s) if lost < 1e-9 else None  # a NaN is not less
@@ -141,7 +237,7 @@ class Gaussian(_Radial):
         In few dimensions a product in double precision takes no longer.  In many, one in single
         takes half the time; its rounding errors, typically √d·2⁻²⁴·‖z‖², must not count.
         """
-        factors = self.exponents(X)
+        factors = self._exponents(X)
         if factors is None:
             return super()._fill_single(X)
         Z, s = factors
@@ -171,7 +267,9 @@ class Laplacian(_Radial):
 
     Parameters
     ----------
-    width : float
+    width : float, or a list with one for each column
+    columns : int, str or list of those, optional
+        The columns that the kernel sees; by default all.
 
     Examples
     --------
@@ -181,13 +279,20 @@ class Laplacian(_Radial):
     """
 
     _proven = True
-    _rules: ClassVar[dict] = {"width": checks.positive}
+    _has_gradient = True
+    _tunable: Any = ("width",)
+    _rules: ClassVar[dict] = {"width": checks.widths}
 
-    def __init__(self, width: float = 1.0) -> None:
+    def __init__(self, width: float | Sequence[float] = 1.0, columns: Any = None) -> None:
         self.width = width
+        self.columns = columns
 
     def _profile(self, r):
-        profiles.exponential(r, 1.0 / float(self.width))
+        profiles.exponential(r, 1.0 / self._scale)
+
+    def _value_and_slope(self, r, slope):
+        r /= self._scale
+        _matern_slope(r, slope, 0.5)
 
 
 _LARGEST_NU = 50.0
@@ -222,9 +327,11 @@ class Matern(_Radial):
 
     Parameters
     ----------
-    width : float
+    width : float, or a list with one for each column
     nu : float
         Positive, and at most 50 or infinite.
+    columns : int, str or list of those, optional
+        The columns that the kernel sees; by default all.
 
     Examples
     --------
@@ -236,19 +343,37 @@ class Matern(_Radial):
     """
 
     _proven = True
-    _rules: ClassVar[dict] = {"width": checks.positive, "nu": _smoothness}
+    _has_gradient = True
+    _tunable: Any = ("width",)
+    _rules: ClassVar[dict] = {"width": checks.widths, "nu": _smoothness}
 
-    def __init__(self, width: float = 1.0, nu: float = 1.5) -> None:
+    def __init__(
+        self, width: float | Sequence[float] = 1.0, nu: float = 1.5, columns: Any = None
+    ) -> None:
         self.width = width
         self.nu = nu
+        self.columns = columns
+
+    @property
+    def _curvature(self):
+        nu = float(self.nu)
+        return nu / (nu - 1.0) if 1.0 < nu < np.inf else np.inf if nu <= 1.0 else 1.0
 
     def _fill(self, X, Z):
-        if self.nu == np.inf and sqrt(2.0) * float(self.width) < np.inf:
-            return Gaussian(sqrt(2.0) * float(self.width))._fill(X, Z)
+        if self.nu == np.inf and sqrt(2.0) * self._scale < np.inf:
+            return Gaussian(sqrt(2.0) * self._scale)._fill(X, Z)
         return super()._fill(X, Z)
 
+    def _value_and_slope(self, r, slope):
+        r /= self._scale
+        if self.nu == np.inf:
+            r /= sqrt(2.0)
+            Gaussian()._value_and_slope(r, slope)
+        else:
+            _matern_slope(r, slope, float(self.nu))
+
     def _profile(self, r):
-        nu, width = float(self.nu), float(self.width)
+        nu, width = float(self.nu), self._scale
         rate = sqrt(2.0 * nu) / width
         if nu == np.inf:  # only for widths so large that √2·width overflows
             r /= sqrt(2.0)
@@ -264,6 +389,36 @@ class Matern(_Radial):
             r[...] = _bessel_profile(r, nu)
 
 
+def _matern_slope(t, slope, nu):
+    """Turn t = r/width into φ_ν, and write σ_ν = s^(ν+1) K_(ν−1)(s)·2^(1−ν)/Γ(ν), s = √(2ν)·t.
+
+    For ν > 1 this is s²/(2ν − 2)·φ_(ν−1)(s), and for ν < 1, as K_(ν−1) = K_(1−ν), a multiple of
+    s^(2ν) φ_(1−ν)(s).
+    """
+    t *= sqrt(2.0 * nu)
+    np.minimum(t, 2000.0, out=t)  # 2000^50 exp(−2000) is 0, and 0 · ∞ would not be
+    if nu in (0.5, 1.5, 2.5):
+        decay = t.copy()
+        profiles.exponential(decay, 1.0)
+        if nu == 0.5:
+            value, factor = 1.0, t
+        elif nu == 1.5:
+            value, factor = 1.0 + t, t * t
+        else:
+            value, factor = 1.0 + t * (1.0 + t / 3.0), t * t * (1.0 + t) / 3.0
+        np.multiply(factor, decay, out=slope)
+        np.multiply(value, decay, out=t)
+        return
+    if nu > 1.0:
+        slope[...] = t**2 / (2.0 * nu - 2.0) * _bessel_profile(t, nu - 1.0)
+    elif nu == 1.0:
+        slope[...] = np.where(t > 0, t**2 * special.k0(t), 0.0)
+    else:
+        ratio = 2.0 ** (1.0 - 2.0 * nu) * special.gamma(1.0 - nu) / special.gamma(nu)
+        slope[...] = ratio * t ** (2.0 * nu) * _bessel_profile(t, 1.0 - nu)
+    t[...] = _bessel_profile(t, nu)
+
+
 def _bessel_profile(s, nu):
     """2^(1−ν)/Γ(ν) · s^ν K_ν(s) for 0 < ν ≤ 50, where the plain formula gives 0·∞ at both ends."""
     far = np.minimum(s, 2000.0)  # 2000^50 exp(−2000) is 0 in floating point
@@ -276,6 +431,71 @@ def _bessel_profile(s, nu):
 def _near_zero(s, nu):
     """The start of the series in s².  K_ν overflows only where the next term is below 1e-16."""
     return 1.0 - s**2 / (4.0 * (nu - 1.0)) + s**4 / (32.0 * (nu - 1.0) * (nu - 2.0))
+
+
+class RationalQuadratic(_Radial):
+    """K(x, z) = (1 + ‖x−z‖²/(alpha·width²))^(−alpha): a mixture of Gaussians of many widths.
+
+    Large `alpha` give `Gaussian(width)`; small ones let distant points matter.  scikit-learn's
+    `length_scale` is width/√2.
+
+    Parameters
+    ----------
+    width : float, or a list with one for each column
+    alpha : float
+    columns : int, str or list of those, optional
+        The columns that the kernel sees; by default all.
+
+    Examples
+    --------
+    >>> from kernelbook import RationalQuadratic
+    >>> RationalQuadratic(width=2.0, alpha=1.0)([[0.0]], [[2.0], [4.0]])
+    array([[0.5, 0.2]])
+    """
+
+    _proven = True
+    _has_gradient = True
+    _tunable = ("width", "alpha")
+    _rules: ClassVar[dict] = {"width": checks.widths, "alpha": checks.positive}
+    _curvature = 2.0
+
+    def __init__(
+        self,
+        width: float | Sequence[float] = 1.0,
+        alpha: float = 1.0,
+        columns: Any = None,
+    ) -> None:
+        self.width = width
+        self.alpha = alpha
+        self.columns = columns
+
+    def _growth(self, r):
+        """log(1 + s²/α) at s = r/width; where s² would overflow, 2 log s − log α."""
+        s = r / self._scale
+        alpha = float(self.alpha)
+        near = np.log1p(np.minimum(s, 1e100) ** 2 / alpha)
+        return np.where(s < 1e100, near, 2.0 * np.log(s) - np.log(alpha))
+
+    def _profile(self, r):
+        r[...] = np.exp(-float(self.alpha) * self._growth(r))
+
+    def _value_and_slope(self, r, slope):
+        growth = self._growth(r)
+        np.exp(-float(self.alpha) * growth, out=r)
+        np.multiply(-2.0 * float(self.alpha) * np.expm1(-growth), r, out=slope)
+
+    def _fill_slopes(self, X, Z):
+        U = self._coordinates(X)
+        V = U if X is Z else self._coordinates(Z)
+        fill_distances, fill_widths = self._distances(U, V), super()._fill_slopes(X, Z)
+
+        def fill(rows, cols, out, slopes):
+            fill_distances(rows, cols, out)
+            growth, alpha = self._growth(out), float(self.alpha)
+            fill_widths(rows, cols, out, slopes[:-1])
+            slopes[-1] = alpha * out * (-np.expm1(-growth) - growth)
+
+        return fill
 
 
 def _exponent(name, value):
@@ -298,6 +518,8 @@ class Polyharmonic(_Radial):
     ----------
     exponent : float
         0 < b ≤ 100.
+    columns : int, str or list of those, optional
+        The columns that the kernel sees; by default all.
 
     Examples
     --------
@@ -310,12 +532,29 @@ class Polyharmonic(_Radial):
     """
 
     _proven = True
+    _has_gradient = True
     _rules: ClassVar[dict] = {"exponent": _exponent}
     _positive_diag = False
     _at_zero = 0.0
 
-    def __init__(self, exponent: float = 3) -> None:
+    def __init__(self, exponent: float = 3, columns: Any = None) -> None:
         self.exponent = exponent
+        self.columns = columns
+
+    @property
+    def _curvature(self):
+        return 0.0 if self.exponent > 2 else np.inf
+
+    def _value_and_slope(self, r, slope):
+        exponent, sign = float(self.exponent), (-1.0) ** self.cpd_order
+        np.power(r, exponent, out=slope)  # −r φ' is −b r^b, and −b r^b log r − r^b
+        with_log = -sign * slope if self._even else 0.0
+        self._profile(r)
+        if self._even:
+            np.multiply(-exponent, r, out=slope)
+            slope += with_log
+        else:
+            slope *= -sign * exponent
 
     @property
     def _even(self):
@@ -342,6 +581,11 @@ class ThinPlate(Polyharmonic):
 
     In the plane cᵀKc is, up to a constant factor, the bending energy of Σ c_i K(x_i, ·).
 
+    Parameters
+    ----------
+    columns : int, str or list of those, optional
+        The columns that the kernel sees; by default all.
+
     Examples
     --------
     >>> from kernelbook import GRLSRegressor, Polynomials, ThinPlate
@@ -352,10 +596,11 @@ class ThinPlate(Polyharmonic):
     """
 
     _proven = True
+    _has_gradient = True
     exponent = 2
 
-    def __init__(self) -> None:
-        pass
+    def __init__(self, columns: Any = None) -> None:
+        self.columns = columns
 
 
 class Multiquadric(_Radial):
@@ -365,7 +610,9 @@ class Multiquadric(_Radial):
 
     Parameters
     ----------
-    width : float
+    width : float, or a list with one for each column
+    columns : int, str or list of those, optional
+        The columns that the kernel sees; by default all.
 
     Examples
     --------
@@ -375,13 +622,24 @@ class Multiquadric(_Radial):
     """
 
     _proven = True
-    _rules: ClassVar[dict] = {"width": checks.positive}
+    _has_gradient = True
+    _tunable: Any = ("width",)
+    _rules: ClassVar[dict] = {"width": checks.widths}
     _positive_diag = False
     _at_zero = -1.0
+    _curvature = 1.0
     cpd_order = 1
 
-    def __init__(self, width: float = 1.0) -> None:
+    def __init__(self, width: float | Sequence[float] = 1.0, columns: Any = None) -> None:
         self.width = width
+        self.columns = columns
+
+    def _value_and_slope(self, r, slope):
+        r /= self._scale
+        np.hypot(1.0, r, out=slope)
+        np.divide(r, slope, out=slope)
+        slope *= r
+        profiles.multiquadric(r, 1.0)
 
     def _profile(self, r):
-        profiles.multiquadric(r, float(self.width))
+        profiles.multiquadric(r, self._scale)

@@ -108,3 +108,15 @@ def monomials(X, degree):
         for i in range(m):
             P[i, j] = math.prod(X[i, k] ** p[k] for k in range(d))
     return P
+
+
+def rational_quadratic(width, alpha):
+    return lambda x, z: (1 + (distance(x, z) / LD(width)) ** 2 / LD(alpha)) ** LD(-alpha)
+
+
+def periodic(period, width):
+    def k(x, z):
+        sines = np.sin(LD(np.pi) * (x - z) / LD(period))
+        return np.exp(-4 * inner(sines, sines) / LD(width) ** 2)
+
+    return k

@@ -100,6 +100,11 @@ def _terms(kernel, factor=1.0):
         return _terms(kernel.kernel, factor * float(kernel.factor))
     if type(kernel) is Sum:
         return _terms(kernel.left, factor) + _terms(kernel.right, factor)
+    if kernel.columns is not None or isinstance(getattr(kernel, "width", 1.0), tuple):
+        raise NoSpectrum(
+            f"solver='fourier' needs kernels of all columns and of one width; {kernel!r} is not: "
+            "use another solver."
+        )
     if type(kernel) is Gaussian:
         return [_Term(factor, float(kernel.width), inf)]
     if type(kernel) is Laplacian:
