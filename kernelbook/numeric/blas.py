@@ -12,27 +12,23 @@ algorithm by blocks is as fast with threads that sleep while they wait,
 
     L_kk = chol(A_kk),    L_ik = A_ik L_kk⁻ᵀ for i > k,    A_ij −= L_ik L_jkᵀ for i ≥ j > k,
 
-since within each of the last two steps no block waits for another.
+since within each of the last two steps no block waits for another.  Small matrices are one call.
 
-`one_thread` is for the algebra of n×n matrices between the passes.  BLAS would divide it among
-threads that spend more time waiting for each other than computing, and a hundred times more on a
-machine with other work to do.
+A solver that factors and solves holds BLAS to one thread as a whole (`threads.serial_blas`);
+nothing here does so again.
 """
 
 import ctypes
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cython_blas, cython_lapack
 
-from kernelbook.numeric.threads import n_threads, parallel_for, serial_blas
+from kernelbook.numeric.threads import n_threads, parallel_for
 
 __all__ = [
     "SERIAL_RHS",
     "add_gram",
     "cholesky",
-    "one_thread",
     "solve_factored",
     "solve_rows",
     "solve_triangular",
@@ -41,14 +37,8 @@ __all__ = [
 SERIAL_RHS = 32
 """Up to this many right-hand sides memory is the limit, not arithmetic: one thread is enough."""
 
-SERIAL_BLAS_SIZE = 1500  # a Cholesky factor of that size takes a twentieth of a second
 SERIAL_CHOLESKY_SIZE = 600  # up to this size one thread is done before others could help
 CHOLESKY_BLOCK = 192  # of `cholesky`: matrix products of this width are nearly as fast as they get
-
-
-def one_thread(n: int) -> AbstractContextManager[Any]:
-    """A context for the algebra of n×n matrices: BLAS on one thread, unless they are large."""
-    return serial_blas if n <= SERIAL_BLAS_SIZE else nullcontext()
 
 
 def _routine(name, count, library=cython_blas):
@@ -130,7 +120,6 @@ def add_gram(rows: np.ndarray, total: np.ndarray) -> None:
     )
 
 
-@serial_blas
 def cholesky(A: np.ndarray) -> None:
     """Overwrite the lower triangle of a positive definite A by that of L, A = LLᵀ.
 
@@ -144,18 +133,19 @@ def cholesky(A: np.ndarray) -> None:
     LinAlgError
         Where A is not positive definite, to rounding.
     """
-    n, start, info = len(A), _address(A, "F"), ctypes.c_int(0)
+    n, start = len(A), _address(A, "F")
     size = _int(max(n, 1))
+    if n <= SERIAL_CHOLESKY_SIZE:
+        _factor_block(start, n, size, 0)
+        return
 
     def at(i, j):
         return start + 8 * (i + j * n)
 
-    block = CHOLESKY_BLOCK if n > SERIAL_CHOLESKY_SIZE else max(n, 1)
+    block = CHOLESKY_BLOCK
     for k in range(0, n, block):
         width = min(block, n - k)
-        _dpotrf(_char(b"L"), _int(width), at(k, k), size, ctypes.byref(info))
-        if info.value:
-            raise LinAlgError(f"the leading minor of order {k + info.value} is not positive.")
+        _factor_block(at(k, k), width, size, k)
         below = range(k + width, n, block)
 
         def solve(b, k=k, width=width, below=below):
@@ -184,7 +174,14 @@ def cholesky(A: np.ndarray) -> None:
         parallel_for(update, len(below))
 
 
-@serial_blas
+def _factor_block(address, width, size, first):
+    """The factor of the diagonal block that begins in row `first`."""
+    info = ctypes.c_int(0)
+    _dpotrf(_char(b"L"), _int(width), address, size, ctypes.byref(info))
+    if info.value:
+        raise LinAlgError(f"the leading minor of order {first + info.value} is not positive.")
+
+
 def solve_factored(L: np.ndarray, B: np.ndarray) -> np.ndarray:
     """(LLᵀ)⁻¹B for the L of `cholesky`; many right-hand sides are divided among threads.
 
@@ -201,7 +198,6 @@ def solve_factored(L: np.ndarray, B: np.ndarray) -> np.ndarray:
     return _by_columns(solve, L, B)
 
 
-@serial_blas
 def solve_triangular(L: np.ndarray, B: np.ndarray, trans: bool = False) -> np.ndarray:
     """L⁻¹B, or L⁻ᵀB, in the same way."""
     how = [_char(c) for c in (b"L", b"L", b"T" if trans else b"N", b"N")]
@@ -218,14 +214,15 @@ def _by_columns(solve, L, B):
         raise ValueError(f"L of shape {L.shape} does not fit B of shape {B.shape}.")
     out = np.array(B, dtype=np.float64, order="F")
     columns = out[:, None] if out.ndim == 1 else out
-    factor, size = _address(L, "F"), _int(max(n, 1))
-    k = columns.shape[1]
-    step = max(SERIAL_RHS, -(-k // n_threads()))
+    factor, size, k = _address(L, "F"), _int(max(n, 1)), columns.shape[1]
 
-    def some(p):
-        part = columns[:, p * step : (p + 1) * step]
+    def some(start, stop):
+        part = columns[:, start:stop]
         solve(_int(n), _int(part.shape[1]), factor, size, _address(part, "F"))
 
-    if n:
-        parallel_for(some, -(-k // step))
+    if n and 0 < k <= SERIAL_RHS:
+        some(0, k)
+    elif n:
+        step = max(SERIAL_RHS, -(-k // n_threads()))
+        parallel_for(lambda p: some(p * step, (p + 1) * step), -(-k // step))
     return out

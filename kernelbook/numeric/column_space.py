@@ -19,8 +19,8 @@ import numpy as np
 from scipy import linalg
 from scipy.linalg import lapack
 
-from kernelbook.numeric.blas import add_gram, one_thread, solve_rows
-from kernelbook.numeric.threads import parallel_for, parallel_sum
+from kernelbook.numeric.blas import add_gram, solve_rows
+from kernelbook.numeric.threads import one_thread, parallel_for, parallel_sum
 
 __all__ = ["ColumnSpace", "column_space"]
 

@@ -14,7 +14,10 @@ helpers share the others.  Afterwards the caller may run on all the cores it cou
 callers at once may be pinned to the same core, and the helpers follow the latest: that costs time,
 and nothing else.)
 
-**BLAS has one thread** (`serial_blas`): its own would run beside ours.
+**BLAS has one thread** (`serial_blas`): its own would run beside ours.  `one_thread` does the same
+for the algebra of n×n matrices between the loops, which BLAS would divide among threads that spend
+more time waiting for each other than computing, and a hundred times more on a machine with other
+work to do.
 """
 
 import ctypes
@@ -22,14 +25,20 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ContextDecorator, contextmanager, nullcontext, suppress
+from contextlib import (
+    AbstractContextManager,
+    ContextDecorator,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from functools import cache
 from queue import SimpleQueue
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["n_threads", "parallel_for", "parallel_sum", "serial_blas"]
+__all__ = ["n_threads", "one_thread", "parallel_for", "parallel_sum", "serial_blas"]
 
 
 # -------------------------------------------------------------------------------------- BLAS
@@ -101,6 +110,13 @@ def _controller() -> ThreadpoolController:
 
 
 serial_blas = _SerialBLAS()
+
+SERIAL_BLAS_SIZE = 1500  # a Cholesky factor of that size takes a twentieth of a second
+
+
+def one_thread(n: int) -> AbstractContextManager[Any]:
+    """A context for the algebra of n×n matrices: BLAS on one thread, unless they are large."""
+    return serial_blas if n <= SERIAL_BLAS_SIZE else nullcontext()
 
 
 # ------------------------------------------------------------------------------------- cores

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from kernelbook import Gaussian, GRLSRegressor, Polynomials, SVMGBClassifier, ThinPlate
+from kernelbook.numeric import blas
 from kernelbook.numeric.blas import (
     add_gram,
     cholesky,
@@ -10,6 +12,8 @@ from kernelbook.numeric.blas import (
     solve_rows,
     solve_triangular,
 )
+from kernelbook.numeric.threads import serial_blas
+from kernelbook.solvers.svm.robust import solve_robust
 
 
 def test_blas_in_place():
@@ -71,3 +75,32 @@ def test_a_matrix_without_a_factor_is_an_error():
         cholesky(np.ones((3, 3)) + np.triu(np.ones((3, 3))))
     with pytest.raises(ValueError, match="does not fit"):
         solve_factored(np.eye(3, order="F"), np.ones(4))
+
+
+def test_solvers_hold_blas_to_one_thread_around_their_factors(monkeypatch):
+    """`cholesky` and the solves with its factor rely on it: they do not ask for it themselves."""
+    held = []
+    for name in ("_dpotrf", "_dpotrs", "_dtrsm"):
+        routine = getattr(blas, name)
+
+        def seen(*args, routine=routine):
+            held.append(serial_blas._inside > 0)
+            return routine(*args)
+
+        monkeypatch.setattr(blas, name, seen)
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(90, 2))
+    y = X[:, 0] + rng.normal(size=90)
+    for kernel in (Gaussian(1.0), ThinPlate()):
+        model = GRLSRegressor(kernel, Polynomials(1)).fit(X, y)
+        for count in (1, 90):
+            model.predict(X[:count], return_std=True)
+    assert len(held) >= 10
+    before = len(held)
+    gram = Gaussian(1.0)(X)
+    P = np.ones((90, 1))
+    label = np.where(y > 0, 1.0, -1.0)
+    solve_robust(gram, P, label, np.ones(90))
+    SVMGBClassifier(Gaussian(1.0), Polynomials(1)).fit(X, label)
+    assert len(held) > before
+    assert all(held)

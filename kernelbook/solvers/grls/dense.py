@@ -281,6 +281,7 @@ class System:
             )
         return np.maximum(value, 0.0)
 
+    @serial_blas
     def variance(self, k_xx, k, p):
         """The posterior variance of f(x) per unit of scale, a flat prior on λ; and its rounding.
 
@@ -307,6 +308,7 @@ class System:
         np.fill_diagonal(Phi, self.store.diagonal)
         return bool(np.linalg.eigvalsh(Phi)[0] >= -1e3 * self.rounding_level)
 
+    @serial_blas
     def coef_covariance(self):
         """(Pᵀ(Φ + ρD⁻¹)⁻¹P)⁻¹, the covariance of λ per unit of scale."""
         T = self.problem.T

@@ -39,8 +39,8 @@ import numpy as np
 from scipy import linalg
 from scipy.optimize import nnls
 
-from kernelbook.numeric.blas import one_thread
 from kernelbook.numeric.jit import jit
+from kernelbook.numeric.threads import one_thread
 
 __all__ = ["choose_multipliers", "evenly_spaced", "hard_margin_multipliers", "mean_bias"]
 

@@ -34,9 +34,10 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import blas, lapack
 
-from kernelbook.numeric.blas import one_thread, solve_rows
+from kernelbook.numeric.blas import solve_rows
 from kernelbook.numeric.column_space import column_space
 from kernelbook.numeric.linalg import power_of_two, project_out
+from kernelbook.numeric.threads import one_thread
 from kernelbook.solvers.grls.nystrom.normal_equations import congruence, inverse_norm
 
 __all__ = ["CenterBasis"]

@@ -48,8 +48,9 @@ import numpy as np
 from scipy import linalg
 from scipy.linalg import blas, lapack
 
-from kernelbook.numeric.blas import add_gram, one_thread
+from kernelbook.numeric.blas import add_gram
 from kernelbook.numeric.linalg import cholesky_shifted, norms
+from kernelbook.numeric.threads import one_thread
 
 __all__ = [
     "NormalEquations",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kernelbook import Gaussian, Laplacian, Linear
-from kernelbook.numeric.blas import one_thread
+from kernelbook.numeric.threads import one_thread
 from kernelbook.solvers.grls.nystrom import normal_equations
 from kernelbook.solvers.grls.nystrom import solve as nystrom
 from kernelbook.solvers.grls.nystrom.basis import CenterBasis
