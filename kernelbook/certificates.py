@@ -22,6 +22,7 @@ Boyd & Vandenberghe, *Convex Optimization*, chapter 5.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from numbers import Real
 
 import numpy as np
 
@@ -75,6 +76,9 @@ class Certificate:
     gap: float = None  # type: ignore[assignment]  # never None after __post_init__
 
     def __post_init__(self) -> None:
+        for name in ("primal", "dual", "constraint", "kkt"):
+            if not isinstance(value := getattr(self, name), Real):
+                raise TypeError(f"{name}={value!r} must be a number.")
         if self.gap is None:
             gap = self.primal - self.dual
             noise = ROUNDING * max(abs(self.primal), abs(self.dual))

@@ -49,9 +49,15 @@ def check_rule(rule, n):
 
 def given_centers(rows, d):
     """Centres that the user passed, checked and copied."""
-    centers = check_array(
-        rows, accept_sparse="csr", dtype=np.float64, input_name="centers", copy=True
-    )
+    try:
+        centers = check_array(
+            rows, accept_sparse="csr", dtype=np.float64, input_name="centers", copy=True
+        )
+    except (TypeError, ValueError) as error:
+        what = f"of shape {np.shape(rows)}" if np.ndim(rows) else repr(rows)
+        raise type(error)(
+            f"centers {what} must be a rule or an array with one centre a row: {error}"
+        ) from None
     if centers.shape[1] != d:
         raise ValueError(
             f"centers has {centers.shape[1]} columns and X has {d}; a centre must be a point of "

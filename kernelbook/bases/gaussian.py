@@ -79,7 +79,12 @@ class GaussianBasis(CenteredBasis):
 
     def _broadcast(self, n):
         """`widths` as an (n, q) array."""
-        widths = np.asarray(self.widths, dtype=np.float64)
+        try:
+            widths = np.asarray(self.widths, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"widths={self.widths!r:.60} must be a positive number, a list or an array of them."
+            ) from None
         given = not isinstance(self.centers, str)
         if widths.ndim == 1:
             if given and widths.size != n:

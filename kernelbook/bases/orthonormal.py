@@ -29,6 +29,7 @@ Giraud, Langou & Rozložník (2005), *The loss of orthogonality in the Gram–Sc
 orthogonalization process*.  Giesen, Laue & Mueller (2012), section 2.
 """
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -159,14 +160,16 @@ def orthonormalize(
     >>> bool(np.allclose(e.T.T @ e.basis.gram() @ e.T, np.eye(2)))
     True
     """
-    if method not in METHODS:
+    if not isinstance(basis, Basis):
+        raise TypeError(f"basis={basis!r} must be a fitted basis; pass KernelBasis(kernel).fit(X).")
+    if not isinstance(method, str) or method not in METHODS:
         raise ValueError(f"method={method!r} is not known; use one of {sorted(METHODS)}.")
     if basis.orthonormal:
         return OrthonormalBasis(basis, method)
     G = basis.gram()
     rtol = 32 * np.finfo(float).eps if rtol is None else rtol
-    if not 0 <= rtol < 1:
-        raise ValueError(f"rtol must be in [0, 1), not {rtol!r}.")
+    if not (isinstance(rtol, Real) and 0 <= rtol < 1):
+        raise ValueError(f"rtol must be None or a number in [0, 1), not {rtol!r}.")
     squares = G.diagonal()
     if not np.isfinite(G).all() or (squares < 0).any() or not (squares > 0).any():
         raise ValueError(

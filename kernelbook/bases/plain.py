@@ -83,6 +83,7 @@ class FunctionBasis(Basis):
 
     def evaluate(self, X: Any) -> Any:
         X = points(X)
+        self._check_functions()
         if callable(self.functions):
             B = np.asarray(self.functions(X), dtype=np.float64)
         else:
@@ -97,6 +98,21 @@ class FunctionBasis(Basis):
             i, j = np.argwhere(~np.isfinite(B))[0]
             raise ValueError(f"function {j} is {B[i, j]} at sample {i}; it must be finite there.")
         return B
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        self._check_functions()
+        return self
+
+    def _check_functions(self):
+        functions = self.functions
+        if callable(functions):
+            return
+        listed = isinstance(functions, list | tuple) and len(functions) > 0
+        if not listed or not all(map(callable, functions)):
+            raise TypeError(
+                f"functions={functions!r} must be a function X → (n, M) array, or a list of at "
+                "least one function X → (n,) array, as lambda X: np.sin(X[:, 0])."
+            )
 
     def _column(self, j, function, X):
         values = np.asarray(function(X), dtype=np.float64)
@@ -113,7 +129,13 @@ class FunctionBasis(Basis):
             if callable(self.functions):
                 raise ValueError("gram=None says orthonormal; pass gram to see it as a matrix.")
             return np.eye(len(self.functions))
-        G = check_array(self._gram, dtype=np.float64, input_name="gram")
+        try:
+            G = check_array(self._gram, dtype=np.float64, input_name="gram")
+        except ValueError as error:
+            raise ValueError(
+                f"gram={self._gram!r:.60} must be None or a symmetric matrix of finite numbers, "
+                f"the inner products of the functions: {error}"
+            ) from None
         if G.shape[0] != G.shape[1] or not np.allclose(G, G.T, rtol=1e-10, atol=0.0):
             raise ValueError(f"gram must be a symmetric matrix; its shape is {G.shape}.")
         return 0.5 * (G + G.T)

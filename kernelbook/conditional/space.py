@@ -151,14 +151,18 @@ class ConditionalKernel:
 
     def _rows(self, X, name, copy=False):
         accept = "csr" if isinstance(self.kernel, Kernel) and self.kernel.accepts_sparse else False
-        return check_array(
-            X,
-            dtype=np.float64,
-            accept_sparse=accept,
-            ensure_min_samples=0,
-            input_name=name,
-            copy=copy,
-        )
+        try:
+            return check_array(
+                X,
+                dtype=np.float64,
+                accept_sparse=accept,
+                ensure_min_samples=0,
+                input_name=name,
+                copy=copy,
+            )
+        except (TypeError, ValueError) as error:
+            what = f"shape {np.shape(X)}" if np.ndim(X) else repr(X)
+            raise type(error)(f"{name} must be rows of numbers, not {what}: {error}") from None
 
     def _ready(self):
         if hasattr(self, "functionals_"):

@@ -11,17 +11,19 @@ feature matrix is passed beside it as `P`, in `fit` and in `predict`, unless the
 
 from contextlib import contextmanager
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from kernelbook.distributed import in_memory
 from kernelbook.features import GivenFeatures, as_features, evaluate, fit_features
 from kernelbook.kernels import Kernel, as_kernel
 
-__all__ = ["FreeFeatureEstimator", "Sample", "as_given", "take"]
+__all__ = ["FreeFeatureEstimator", "Sample", "as_given", "explained", "take"]
 
 # What to suggest where a search reaches for a parameter of a value that has none.
 _REMEDIES = {
@@ -39,6 +41,23 @@ def as_given(raw, X):
 def take(X, rows):
     """Some rows of an array or a data frame."""
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def described(value):
+    """A wrong argument in an error: an array by its type and shape, anything else as it prints."""
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return f"an array of {value.dtype}, shape {value.shape}"
+    return f"{value!r:.60}"
+
+
+@contextmanager
+def explained(remedy, **arguments):
+    """scikit-learn's errors, with the name and the value of the arguments and what to do."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        given = ", ".join(f"{name} is {described(value)}" for name, value in arguments.items())
+        raise type(error)(f"{error}\n({given}: pass {remedy}.)") from error
 
 
 @dataclass
@@ -98,6 +117,7 @@ class FreeFeatureEstimator(BaseEstimator):
         """Inside, a fit: from nothing, and if it fails, leaving nothing half fitted behind."""
         self._reset()
         try:
+            self._check_common()
             yield
         except KeyboardInterrupt as interrupt:
             self._reset()
@@ -111,6 +131,21 @@ class FreeFeatureEstimator(BaseEstimator):
             if isinstance(error, KeyboardInterrupt):
                 raise KeyboardInterrupt("fit was interrupted and has kept nothing.") from None
             raise
+
+    def _check_common(self):
+        """The parameters that mean the same for every learner."""
+        verbose = getattr(self, "verbose", 0)
+        if not (isinstance(verbose, Integral | np.bool_) and verbose >= 0):
+            raise ValueError(f"verbose={verbose!r} must be 0 for silence, or 1 for progress.")
+        start = getattr(self, "warm_start", False)
+        if not isinstance(start, bool | np.bool_):
+            raise ValueError(f"warm_start={start!r} must be True or False.")
+        seed = getattr(self, "random_state", None)
+        if seed is not None:
+            with explained(
+                "None, an integer from 0 to 2³² − 1, or a RandomState", random_state=seed
+            ):
+                check_random_state(seed)
 
     _private_state = ("_pairwise", "_takes_sparse", "_n_free", "_columns", "_centers")
     """Attributes of a fit whose names do not end in an underscore."""
@@ -134,22 +169,27 @@ class FreeFeatureEstimator(BaseEstimator):
             )
         options = {"dtype": np.float64, "accept_sparse": "csr" if self._takes_sparse else False}
         if y:
-            return validate_data(self, X, *y, **options, **check_y)
+            what = "X as rows of finite real numbers, and y with an entry for each row"
+            with explained(what, X=X, y=y[0]):
+                return validate_data(self, X, *y, **options, **check_y)
         if self._pairwise and np.ndim(X) == 2 and np.shape(X)[1] != self.n_features_in_:
             raise ValueError(
                 f"X has {np.shape(X)[1]} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input: with kernel='precomputed', X is the "
                 "matrix Φ(x, x_i) with a column for each sample of the fit."
             )
-        return validate_data(self, X, reset=False, **options)
+        with explained("X as rows of finite real numbers", X=X):
+            return validate_data(self, X, reset=False, **options)
 
     def _weights_of(self, X, sample_weight):
         """A weight for each row, not negative, not all zero, of finite sum."""
         if sample_weight is not None:
             in_memory(type(self).__name__, sample_weight)
-        w = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True
-        )
+        what = "None, or a number ≥ 0 for each row, not all of them zero"
+        with explained(what, sample_weight=sample_weight):
+            w = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True
+            )
         with np.errstate(over="ignore"):
             if not np.isfinite(w.sum()):
                 raise ValueError(

@@ -83,7 +83,12 @@ def _hold_out(model, X, y, sample_weight, seed):
 
 
 def _splits(model, X, y, seed):
-    splitter = check_cv(model.cv, y, classifier=True)
+    try:
+        splitter = check_cv(model.cv, y, classifier=True)
+    except ValueError as error:
+        raise ValueError(
+            f"cv={model.cv!r} must be an integer ≥ 2, the number of folds, or a splitter: {error}"
+        ) from None
     if isinstance(model.cv, Integral):
         splitter.shuffle, splitter.random_state = True, seed
     return splitter.split(X, y)

@@ -11,6 +11,7 @@ __all__ = [
     "check_choice",
     "check_count",
     "check_features",
+    "check_labels",
     "check_matrix",
     "check_positive",
     "check_rtol",
@@ -66,20 +67,32 @@ def check_features(P, w):
         )
 
 
+def check_labels(y):
+    """What scikit-learn says of labels, with what they are and what to use."""
+    try:
+        check_classification_targets(y)
+    except ValueError as error:
+        some = ", ".join(map(repr, np.asarray(y).ravel()[:3].tolist()))
+        raise ValueError(
+            f"{error}  y is {some}, …: use labels of one type, words or whole numbers, and for "
+            "targets that are numbers a regressor."
+        ) from None
+
+
 def labels(y):
     """(classes, codes) of at least two classes."""
     try:
         classes, codes = np.unique(y, return_inverse=True)
     except TypeError as error:  # they have no order
         with suppress(TypeError):
-            check_classification_targets(y)
+            check_labels(y)
         raise TypeError(
             f"y has labels that cannot be compared with each other ({error}): use one type for "
             "all of them, words or numbers."
         ) from None
     whole = y.dtype.kind in "biuf" and np.array_equal(classes, np.rint(classes))
     if not whole or 2 * classes.size > y.size:  # or what scikit-learn has to say of them
-        check_classification_targets(y)
+        check_labels(y)
     if classes.size < 2:
         raise ValueError(
             f"y has one class only, {classes.tolist()}; a classifier needs at least two classes "
@@ -92,9 +105,15 @@ def sample_penalties(C, class_weight, classes, codes, w):
     """C_i = C · sample weight · class weight."""
     weight = np.ones(classes.size)
     if class_weight is not None:
-        weight = compute_class_weight(
-            class_weight, classes=classes, y=classes[codes], sample_weight=w
-        )
+        try:
+            weight = compute_class_weight(
+                class_weight, classes=classes, y=classes[codes], sample_weight=w
+            )
+        except (TypeError, ValueError) as error:
+            raise type(error)(
+                f"{error}  (class_weight={class_weight!r}: pass None, 'balanced' or a dict with a "
+                f"weight for each of {classes.tolist()}.)"
+            ) from None
     if not (np.all(weight > 0) and np.isfinite(weight).all()):
         worst = np.argmin(np.where(np.isfinite(weight), weight, -np.inf))
         raise ValueError(

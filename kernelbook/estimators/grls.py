@@ -24,15 +24,16 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import check_array, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from kernelbook.distributed import in_memory, is_collection
 from kernelbook.distributed.predict import map_labels
 from kernelbook.distributed.score import Accuracy, Squares, score_blocks
+from kernelbook.estimators._base import explained
 from kernelbook.estimators._grls import columns
 from kernelbook.estimators._grls_doc import ATTRIBUTES, MATRIX_FREE, PARAMETERS
 from kernelbook.estimators._grls_stream import StreamingLearner, streaming
+from kernelbook.estimators._validation import check_labels
 
 __all__ = ["GRLSClassifier", "GRLSRegressor"]
 
@@ -59,7 +60,8 @@ class GRLSRegressor(RegressorMixin, StreamingLearner):
     _check_y: ClassVar[dict] = {"multi_output": True, "y_numeric": True}
 
     def _targets(self, y):
-        return np.asarray(y, dtype=np.float64)
+        with explained("numbers; for labels there is GRLSClassifier", y=y):
+            return np.asarray(y, dtype=np.float64)
 
     _targets_of = _targets
 
@@ -140,7 +142,7 @@ class GRLSClassifier(ClassifierMixin, StreamingLearner):
     """
 
     def _learn_classes(self, y):
-        check_classification_targets(y)
+        check_labels(y)
         self.classes_ = np.unique(y)
         if self.classes_.size < 2:
             raise ValueError(

@@ -128,7 +128,7 @@ class _ChoosesReg:
         except (TypeError, ValueError):
             raise TypeError(f"regs must be a list of numbers; got {self.regs!r}.") from None
         if regs.ndim != 1 or regs.size == 0:
-            raise ValueError(f"regs must be a list of numbers; got one of shape {regs.shape}.")
+            raise ValueError(f"regs must be a list of numbers; got {self.regs!r}.")
         if not (np.isfinite(regs) & (regs > 0)).all():
             raise ValueError(f"regs must be positive and finite; got {self.regs!r}.")
         return np.sort(regs)[::-1]

@@ -45,11 +45,15 @@ __all__ = ["C_from_reg", "SVMGBClassifier", "reg_from_C"]
 
 def C_from_reg(reg, m):
     """The C that means the same as the papers' γ on m samples: C = 1/(2γm)."""
+    check_positive("reg", reg)
+    check_positive("m", m)
     return 1.0 / (2.0 * reg * m)
 
 
 def reg_from_C(C, m):
     """The papers' γ that means the same as C on m samples: γ = 1/(2Cm)."""
+    check_positive("C", C)
+    check_positive("m", m)
     return 1.0 / (2.0 * C * m)
 
 

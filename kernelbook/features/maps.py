@@ -95,6 +95,8 @@ class Polynomials(TransformerMixin, BaseEstimator):
         integer = isinstance(self.degree, (int, np.integer)) and not isinstance(self.degree, bool)
         if not (integer and self.degree >= 0):
             raise ValueError(f"degree must be an integer ≥ 0, not {self.degree!r}.")
+        if not isinstance(self.scaled, bool | np.bool_):
+            raise ValueError(f"scaled={self.scaled!r} must be True or False.")
         X = validate_data(self, X, dtype=np.float64)
         d = X.shape[1]
         if (count := comb(d + self.degree, d)) > MAX_MONOMIALS:

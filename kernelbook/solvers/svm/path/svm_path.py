@@ -16,6 +16,7 @@ vector machine*, JMLR 5, 2004: ℓ = 1.
 """
 
 import warnings
+from numbers import Real
 
 import numpy as np
 
@@ -74,7 +75,7 @@ class SVMPath:
         Where λ is not unique it is chosen by the rule of `kernelbook.solvers.svm.multipliers`: it
         breaks a margin by no more than `kkt` says, twice, or than 10⁻¹⁰.
         """
-        if not 0 <= C <= self.C[-1]:
+        if not (isinstance(C, Real) and 0 <= C <= self.C[-1]):
             raise ValueError(f"C={C!r} is not on the path, which goes from 0 to {self.C[-1]:g}.")
         piece = self.pieces[np.searchsorted(self._starts, C, side="right") - 1]
         beta = C * self._w * self._y * piece.at_C
@@ -149,6 +150,10 @@ class SVMPath:
 
     def certificate(self, C) -> Certificate:
         """Objective, duality gap and violation of the solution at C > 0."""
+        if isinstance(C, Real) and C == 0:
+            raise ValueError(
+                f"C={C!r} must be positive: at 0 no loss counts, and nothing is to certify."
+            )
         beta, lam = self(C)
         top = self._y * self._w * C
         beta = make_feasible(
@@ -217,34 +222,50 @@ def svm_path(gram, P, y, C_max=1e3, sample_weight=None) -> SVMPath:
     return path
 
 
+def _numbers(name, value, what):
+    """A copy of `value` as float64."""
+    if np.iscomplexobj(value):
+        raise TypeError(f"{name} is complex; it must be {what}, real numbers.")
+    try:
+        return np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be {what}; got {value!r:.60}.") from None
+
+
 def _checked(gram, P, y, C_max, sample_weight):
     # Copies: the path keeps them, and what the caller does to his arrays must not change it.
-    try:
-        y = np.array(y, dtype=np.float64)
-    except (TypeError, ValueError):
-        y = np.empty(0)
+    y = _numbers("y", y, "labels −1 and +1")
     if y.ndim != 1 or y.size == 0 or not np.isin(y, (-1.0, 1.0)).all():
-        raise ValueError("y must be a vector of labels −1 and +1, at least one.")
+        raise ValueError(
+            f"y must be a vector of labels −1 and +1, at least one; its shape is {y.shape}, its "
+            f"first entries are {y.ravel()[:3].tolist()}."
+        )
     n = y.size
-    gram = np.array(gram, dtype=np.float64)
-    P = np.empty((n, 0)) if P is None else np.array(P, dtype=np.float64)
-    w = np.ones(n) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
+    gram = _numbers("gram", gram, "the matrix of Φ(x_i, x_j)")
+    P = np.empty((n, 0)) if P is None else _numbers("P", P, "the features at the samples, or None")
+    w = sample_weight
+    w = np.ones(n) if w is None else _numbers("sample_weight", w, "a number for each label")
     if gram.shape != (n, n):
         raise ValueError(f"gram has shape {gram.shape}; for {n} labels it must be ({n}, {n}).")
     if P.ndim != 2 or len(P) != n:
         raise ValueError(f"P has shape {P.shape}; it needs one row for each of the {n} labels.")
-    if w.shape != (n,) or not (w > 0).all():
-        raise ValueError(
-            "sample_weight must have one positive entry for each label; leave samples of weight "
-            "zero out."
-        )
     for name, value in (("gram", gram), ("P", P), ("sample_weight", w)):
         if not np.isfinite(value).all():
-            raise ValueError(f"{name} has entries that are NaN or infinite.")
+            bad = value[~np.isfinite(value)]
+            raise ValueError(
+                f"{name} has entries that are NaN or infinite, {bad.size} of them, the first "
+                f"{bad[0]}; drop those samples, or impute the values."
+            )
+    if w.shape != (n,) or not (w > 0).all():
+        raise ValueError(
+            f"sample_weight must have one positive entry for each of {n} labels; its shape is "
+            f"{w.shape}, its least entry {w.min(initial=np.inf):g}.  Leave samples of weight zero "
+            "out."
+        )
     if not np.abs(gram - gram.T).max() <= 1e-8 * np.abs(gram).max():
-        raise ValueError("gram is not symmetric.")
-    if not 0 < C_max < np.inf:
-        raise ValueError(f"C_max must be positive and finite, not {C_max!r}.")
+        raise ValueError("gram is not symmetric: pass the Gram matrix of one set of samples.")
+    if not (isinstance(C_max, Real) and 0 < C_max < np.inf):
+        raise ValueError(f"C_max must be a positive, finite number, not {C_max!r}.")
     if not C_max * np.abs(gram).max() * w.max() < 1e300:
         raise ValueError(f"C_max={C_max:g} times the largest entry of gram overflows.")
     return gram, P, y, w
