@@ -42,7 +42,7 @@ in x are in `kernels.gradients`.
 
 `k(X, Z)` is the matrix of K(x_i, z_j), `k(X)` the Gram matrix, `k.diag(X)` its diagonal, and
 `k.matvec(X, Z, c)` the product k(X, Z) @ c without the matrix.  How the numbers are computed, and
-how exactly, is explained in `kernelbook.numeric.distances` and `kernelbook.numeric.tiles`.
+how exactly, is explained in `kernelbook.numeric.pairwise.distances` and `kernelbook.numeric.tiles`.
 
 References
 ----------
@@ -56,16 +56,10 @@ from kernelbook.kernels.base import Kernel
 from kernelbook.kernels.categorical import Categorical
 from kernelbook.kernels.function import FunctionKernel, as_kernel
 from kernelbook.kernels.inner import Linear, Polynomial
+from kernelbook.kernels.mixtures import Laplacian, Matern, RationalQuadratic
 from kernelbook.kernels.periodic import Periodic
-from kernelbook.kernels.radial import (
-    Gaussian,
-    Laplacian,
-    Matern,
-    Multiquadric,
-    Polyharmonic,
-    RationalQuadratic,
-    ThinPlate,
-)
+from kernelbook.kernels.radial import Gaussian
+from kernelbook.kernels.splines import Multiquadric, Polyharmonic, ThinPlate
 
 __all__ = [
     "Categorical",

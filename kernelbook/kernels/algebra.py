@@ -30,7 +30,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kernelbook.kernels import checks
-from kernelbook.kernels.base import Kernel, plain_number
+from kernelbook.kernels.base import Kernel
+from kernelbook.kernels.parameters import plain_number
 
 __all__ = ["Product", "Scaled", "Sum"]
 
@@ -131,7 +132,7 @@ class Sum(_Pair):
         return self.left._matvec_seen(X, Z, c) + self.right._matvec_seen(X, Z, c)
 
     def required_polynomials(self) -> list[tuple[int, Any]]:
-        """See `OnColumns.required_polynomials`."""
+        """See `Kernel.required_polynomials`."""
         return self.left.required_polynomials() + self.right.required_polynomials()
 
     def _combine_slopes(self, left, right, left_slopes, right_slopes):
@@ -240,7 +241,7 @@ class Scaled(Kernel):
         return float(self.factor) * self.kernel._matvec_seen(X, Z, c)
 
     def required_polynomials(self) -> list[tuple[int, Any]]:
-        """See `OnColumns.required_polynomials`."""
+        """See `Kernel.required_polynomials`."""
         return self.kernel.required_polynomials()
 
     def tunable(self) -> dict[str, float]:

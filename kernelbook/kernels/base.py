@@ -1,9 +1,6 @@
-"""The kernel as a value: parameters, equality, evaluation, arithmetic.
+"""What a kernel is: a value (`kernels.parameters`) that can be evaluated, added and multiplied.
 
-Its class and its parameters determine a kernel, as digits determine a number: two kernels with
-the same parameters are equal, and combining kernels copies them.  The parameters follow
-scikit-learn's protocol (`get_params`, `set_params`, `clone`), so that a grid search over an
-estimator reaches them as `kernel__width`.
+Combining kernels copies them.
 
 To write a kernel, derive from `Kernel`, name the parameters in `__init__`, and supply two
 methods: `_fill(X, Z)`, which returns a function that writes tiles (see `numeric.tiles`), and
@@ -12,31 +9,32 @@ methods: `_fill(X, Z)`, which returns a function that writes tiles (see `numeric
 function of two arrays.
 """
 
-import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
 
-from kernelbook.kernels import checks
-from kernelbook.kernels.columns import OnColumns, check_columns, frozen
+from kernelbook.kernels.columns import numbered, selected
 from kernelbook.kernels.gradients import Differentiable
+from kernelbook.kernels.parameters import Parameters
+from kernelbook.numeric.arrays import as_coefficients, as_matrix, require_same_columns
 from kernelbook.numeric.panels import Panels
 from kernelbook.numeric.tiles import (
-    all_finite,
     fill_block,
     fill_gram,
     fill_single,
     multiply,
     multiply_gram,
+    require_finite,
     silent,
 )
 
 __all__ = ["Kernel"]
 
 
-class Kernel(OnColumns, Differentiable):
+class Kernel(Parameters, Differentiable):
     """A symmetric function K(x, z) of two rows, and what is known of its definiteness.
 
     Attributes
@@ -78,7 +76,6 @@ class Kernel(OnColumns, Differentiable):
     _positive_diag = False  # K(x, x) > 0 for every x?
     _proven = False  # is `cpd_order` a theorem?  Otherwise learners try it on the sample.
     _thread_safe = True  # may tiles be filled by several threads at once?
-    _rules: ClassVar[dict] = {}  # parameter → function (name, value) that raises
 
     def __init_subclass__(cls, **options):
         """What is known of a class is known of its formula: a subclass starts without it."""
@@ -101,10 +98,15 @@ class Kernel(OnColumns, Differentiable):
 
     # ------------------------------------- the same, of the columns that are seen in whole rows
 
-    def _fill_seen(self, X, Z, selected=False):
-        if selected:
-            seen = self._coordinates(X)
-            return self._fill(seen, seen if X is Z else self._coordinates(Z))
+    def _seen(self, X):
+        return X if self.columns is None else selected(self, X)
+
+    def _both_seen(self, X, Z):
+        """The same of X and Z; one array where both are one."""
+        seen = self._seen(X)
+        return (seen, seen) if X is Z else (seen, self._seen(Z))
+
+    def _fill_seen(self, X, Z):
         return self._fill(*self._both_seen(X, Z))
 
     def _diag_seen(self, X):
@@ -185,7 +187,7 @@ class Kernel(OnColumns, Differentiable):
 
     def diag(self, X: Any) -> np.ndarray:
         """K(x_i, x_i) for every row, without the matrix."""
-        X = checks.rows(X, "X", self)
+        X = self._matrix(X, "X")
         with np.errstate(over="ignore", invalid="ignore"):
             diag = self._diag_seen(X)
         if not np.isfinite(diag).all():
@@ -206,7 +208,7 @@ class Kernel(OnColumns, Differentiable):
         ndarray of shape (m,) or (m, k)
         """
         X, Z, _ = self._rows(X, Z)
-        columns = checks.coefficients(c, Z.shape[0])
+        columns = as_coefficients(c, Z.shape[0])
         with np.errstate(over="ignore", invalid="ignore"):
             product = self._matvec_seen(X, Z, columns)
         if not np.isfinite(product).all():
@@ -228,7 +230,7 @@ class Kernel(OnColumns, Differentiable):
         ndarray of shape (m,) or (m, k)
         """
         X, _, _ = self._rows(X, None)
-        columns = checks.coefficients(c, X.shape[0])
+        columns = as_coefficients(c, X.shape[0])
         with np.errstate(over="ignore", invalid="ignore"):
             product = self._gram_matvec(self._seen(X), columns, tick)
         if not np.isfinite(product).all():
@@ -278,25 +280,27 @@ class Kernel(OnColumns, Differentiable):
 
     def _rows(self, X, Z):
         symmetric = Z is None or Z is X
-        X = checks.rows(X, "X", self)
+        X = self._matrix(X, "X")
         if symmetric:
             return X, X, True
-        Z = checks.rows(Z, "Z", self)
-        checks.same_columns(X, Z)
+        Z = self._matrix(Z, "Z")
+        require_same_columns(X, Z)
         return X, Z, False
+
+    def _matrix(self, X, name):
+        if sparse.issparse(X) and not self.accepts_sparse:
+            raise TypeError(
+                f"{type(self).__name__} needs dense rows, and {name} is a sparse "
+                f"{type(X).__name__} of shape {X.shape}. Pass {name}.toarray(), or use the kernels "
+                f"Linear or Polynomial, which take sparse rows."
+            )
+        return as_matrix(X, name)
 
     def _checked_fill(self, X, Z):
         return self._checked(self._fill_seen(X, Z))
 
     def _checked(self, fill):
-        def checked(rows, cols, out):
-            with np.errstate(all="ignore"):  # an overflow is reported below, and not as a warning
-                fill(rows, cols, out)
-                finite = all_finite(out)
-            if not finite:
-                self._overflow()
-
-        return checked
+        return require_finite(fill, self._overflow)
 
     def _overflow(self):
         raise ValueError(
@@ -304,76 +308,49 @@ class Kernel(OnColumns, Differentiable):
             f"Scale the columns to moderate size (StandardScaler), or change the kernel."
         )
 
-    # ------------------------------------------------------------------------- parameters
-
-    @classmethod
-    def _names(cls):
-        if cls.__init__ is object.__init__:
-            return []
-        return [p for p in inspect.signature(cls.__init__).parameters if p != "self"]
-
-    def __setattr__(self, name, value):
-        # One gate for the constructor, set_params and plain assignment; a refused value leaves the
-        # parameter as it was.
-        value = frozen(value)
-        if name == "columns":
-            check_columns(name, value)
-        elif name in self._rules:
-            self._rules[name](name, value)
-        super().__setattr__(name, value)
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name; with `deep`, also those of the kernels inside, as left__width."""
-        params = {name: getattr(self, name) for name in self._names()}
-        if deep:
-            for name, value in list(params.items()):
-                if isinstance(value, Kernel):
-                    params |= {f"{name}__{key}": v for key, v in value.get_params().items()}
-        return params
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters by the names that `get_params` gives; returns the kernel."""
-        nested: dict[str, dict[str, Any]] = {}
-        for key, value in params.items():
-            name, inside, rest = key.partition("__")
-            if name not in self._names():
-                raise ValueError(
-                    f"{name!r} is not a parameter of {self!r}; its parameters are {self._names()}."
-                )
-            if inside:
-                nested.setdefault(name, {})[rest] = value
-            else:
-                setattr(self, name, value)
-        for name, inner in nested.items():
-            if not isinstance(getattr(self, name), Kernel):
-                raise ValueError(
-                    f"{name!r} of {self!r} is not a kernel and has no {sorted(inner)}; "
-                    f"set {name!r} itself."
-                )
-            getattr(self, name).set_params(**inner)
-        return self
+    # ------------------------------------------------------------------------------ copies
 
     def copy(self) -> Self:
         """An equal kernel that shares nothing with this one."""
-        params = self.get_params(deep=False)
-        inner = {k: v.copy() if isinstance(v, Kernel) else v for k, v in params.items()}
-        return type(self)(**inner)
+        twin = object.__new__(type(self))
+        for name, value in vars(self).items():
+            vars(twin)[name] = value.copy() if isinstance(value, Kernel) else value
+        return twin
 
-    def __eq__(self, other):
-        if type(self) is not type(other):
-            return NotImplemented
-        return self.get_params(deep=False) == other.get_params(deep=False)
+    def bound(self, names: Sequence[str] | None) -> Self:
+        """A copy whose columns are numbers.
 
-    def __hash__(self):
-        return hash((type(self), *self.get_params(deep=False).values()))
+        Parameters
+        ----------
+        names : sequence of str, or None
+            The column names of a data frame, in order; None for a matrix, which has none.
 
-    def __repr__(self):
-        values = {name: plain_number(getattr(self, name)) for name in self._names()}
-        if self.columns is None:
-            values.pop("columns", None)
-        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in values.items())})"
+        Examples
+        --------
+        >>> from kernelbook import Matern
+        >>> Matern(300.0, columns=["x", "y"]).bound(["dist", "x", "y"])
+        Matern(width=300.0, nu=1.5, columns=(1, 2))
+        """
+        kernel = self.copy()
+        kernel._bind(None if names is None else [str(name) for name in names])
+        return kernel
 
-    # ------------------------------------------------------------------------- arithmetic
+    def _bind(self, names):
+        for inner in vars(self).values():
+            if isinstance(inner, Kernel):
+                inner._bind(names)
+        if self.columns is not None:
+            self.columns = numbered(self, names)
+
+    def required_polynomials(self) -> list[tuple[int, Any]]:
+        """(degree, columns) of the polynomials that must be free beside this kernel.
+
+        Nothing for kernels of order 0; one pair for each other term of a sum.  Columns are numbers,
+        or None for all.
+        """
+        return [(self.cpd_order - 1, self.columns)] if self.cpd_order else []
+
+    # -------------------------------------------------------------------------- arithmetic
 
     def __add__(self, other):
         from kernelbook.kernels.algebra import Sum
@@ -414,8 +391,3 @@ class Kernel(OnColumns, Differentiable):
         )
 
     __rsub__ = __sub__
-
-
-def plain_number(value: Any) -> Any:
-    """NumPy scalars as Python's, so that a kernel prints what one would type."""
-    return value.item() if isinstance(value, np.generic) else value

@@ -13,13 +13,12 @@ Names belong to a table, numbers to a matrix.  A learner that is fitted to a dat
 names up once, and keeps the copy that `bound` returns, whose columns are numbers.
 """
 
-from collections.abc import Sequence
 from numbers import Integral
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-__all__ = ["OnColumns", "check_columns", "frozen"]
+__all__ = ["as_tuple", "check_columns", "frozen", "numbered", "selected"]
 
 
 def frozen(value: Any) -> Any:
@@ -34,6 +33,7 @@ def frozen(value: Any) -> Any:
 
 
 def as_tuple(columns: Any) -> tuple[Any, ...]:
+    """One column or several, as several."""
     return columns if isinstance(columns, tuple) else (columns,)
 
 
@@ -54,84 +54,35 @@ def check_columns(name: str, value: Any) -> None:
         raise ValueError(f"{name}={value!r} names a column twice; name each column once.")
 
 
-class OnColumns:
-    """What a kernel does with its parameter `columns`; combinations of kernels have none."""
+def numbered(kernel: Any, names: list[str] | None) -> Any:
+    """`kernel.columns` as numbers, by the column names of a data frame; a matrix has none."""
+    numbers = tuple(_number(kernel, column, names) for column in as_tuple(kernel.columns))
+    return numbers if isinstance(kernel.columns, tuple) else numbers[0]
 
-    columns: Any = None
 
-    def bound(self, names: Sequence[str] | None) -> Self:
-        """A copy whose columns are numbers.
+def _number(kernel, column, names):
+    if not isinstance(column, str):
+        return column
+    if names is None:
+        raise ValueError(
+            f"{kernel!r} names the column {column!r}, and X is a matrix, whose columns have no "
+            f"names: pass a data frame, or number the columns from 0."
+        )
+    if column not in names:
+        raise ValueError(
+            f"{kernel!r} names the column {column!r}, which X does not have; its columns are "
+            f"{', '.join(names)}."
+        )
+    return names.index(column)
 
-        Parameters
-        ----------
-        names : sequence of str, or None
-            The column names of a data frame, in order; None for a matrix, which has none.
 
-        Examples
-        --------
-        >>> from kernelbook import Matern
-        >>> Matern(300.0, columns=["x", "y"]).bound(["dist", "x", "y"])
-        Matern(width=300.0, nu=1.5, columns=(1, 2))
-        """
-        kernel = self.copy()  # type: ignore[attr-defined]
-        kernel._bind(None if names is None else [str(name) for name in names])
-        return kernel
-
-    def _bind(self, names):
-        for name in self._names():
-            inner = getattr(self, name)
-            if isinstance(inner, OnColumns):
-                inner._bind(names)
-        if self.columns is not None:
-            one = not isinstance(self.columns, tuple)
-            numbers = tuple(self._number(column, names) for column in as_tuple(self.columns))
-            self.columns = numbers[0] if one else numbers
-
-    def _number(self, column, names):
-        if not isinstance(column, str):
-            return column
-        if names is None:
-            raise ValueError(
-                f"{self!r} names the column {column!r}, and X is a matrix, whose columns have no "
-                f"names: pass a data frame, or number the columns from 0."
-            )
-        if column not in names:
-            raise ValueError(
-                f"{self!r} names the column {column!r}, which X does not have; its columns are "
-                f"{', '.join(names)}."
-            )
-        return names.index(column)
-
-    def _selected(self, X):
-        """The columns of X that this kernel sees; X itself where it sees all."""
-        if self.columns is None:
-            return X
-        numbers = [self._number(column, None) for column in as_tuple(self.columns)]
-        if max(numbers) >= X.shape[1]:
-            raise ValueError(
-                f"{self!r} sees column {max(numbers)}, counted from 0, and X has {X.shape[1]} "
-                f"columns: the largest number is {X.shape[1] - 1}."
-            )
-        part = X[:, numbers]
-        return part if hasattr(part, "tocsr") else np.ascontiguousarray(part)
-
-    def _coordinates(self, X):
-        """What `_fill` and `_diag` are given for the selected columns X."""
-        return X
-
-    def _seen(self, X):
-        return self._coordinates(self._selected(X))
-
-    def _both_seen(self, X, Z):
-        """The same of X and Z; one array where both are one."""
-        seen = self._seen(X)
-        return (seen, seen) if X is Z else (seen, self._seen(Z))
-
-    def required_polynomials(self) -> list[tuple[int, Any]]:
-        """(degree, columns) of the polynomials that must be free beside this kernel.
-
-        Nothing for kernels of order 0; one pair for each other term of a sum.  Columns are numbers,
-        or None for all.
-        """
-        order = self.cpd_order  # type: ignore[attr-defined]
-        return [(order - 1, self.columns)] if order else []
+def selected(kernel: Any, X: Any) -> Any:
+    """`kernel.columns` of X."""
+    numbers = as_tuple(numbered(kernel, None))
+    if max(numbers) >= X.shape[1]:
+        raise ValueError(
+            f"{kernel!r} sees column {max(numbers)}, counted from 0, and X has {X.shape[1]} "
+            f"columns: the largest number is {X.shape[1] - 1}."
+        )
+    part = X[:, list(numbers)]
+    return part if hasattr(part, "tocsr") else np.ascontiguousarray(part)

@@ -13,7 +13,7 @@ Gaussian process of covariance K they have the prior variance ∂²K(x, z)/∂x_
 infinite where the process is not differentiable: `gradient_variance`.
 
 To give a kernel of one's own gradients, set `_has_gradient = True`, name its positive parameters in
-`_tunable`, and supply the hooks below.  They get the selected columns, before `_coordinates`.
+`_tunable`, and supply the hooks below.  They get the selected columns.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from kernelbook.kernels.columns import frozen
+from kernelbook.kernels.columns import as_tuple, frozen
 from kernelbook.numeric.threads import parallel_sum
 from kernelbook.numeric.tiles import TILE, slices
 
@@ -208,32 +208,31 @@ class Differentiable:
     # --------------------------------------------------- the hooks, of the columns that are seen
 
     def _fill_slopes_seen(self, X, Z):
-        part = self._selected(X)
+        part = self._seen(X)
         fill_slopes = self._fill_slopes if self._has_gradient else partial(_without_slopes, self)
-        return fill_slopes(part, part if X is Z else self._selected(Z))
+        return fill_slopes(part, part if X is Z else self._seen(Z))
 
     def _gradient_x_seen(self, X, Z):
         self._require_gradient()
-        return self._spread(self._gradient_x(self._selected(X), self._selected(Z)), X)
+        return self._spread(self._gradient_x(self._seen(X), self._seen(Z)), X)
 
     def _jet_seen(self, X):
         self._require_gradient()
-        value, first, mixed = self._jet(self._selected(X))
+        value, first, mixed = self._jet(self._seen(X))
         return value, self._spread(first, X), self._spread(mixed, X)
 
     def _spread(self, gradient, X):
         """A derivative in the selected columns, as one in all of them."""
         if self.columns is None:
             return gradient
-        columns = self.columns if isinstance(self.columns, tuple) else (self.columns,)
         whole = np.zeros((X.shape[1], *gradient.shape[1:]))
-        whole[list(columns)] = gradient
+        whole[list(as_tuple(self.columns))] = gradient
         return whole
 
 
 def _without_slopes(kernel, X, Z):
     """The fill of a kernel without tunable parameters."""
-    fill = kernel._fill_seen(X, Z, selected=True)
+    fill = kernel._fill(X, Z)
 
     def fill_slopes(rows, cols, out, slopes):
         fill(rows, cols, out)

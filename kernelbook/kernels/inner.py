@@ -16,7 +16,7 @@ from scipy import sparse
 
 from kernelbook.kernels import checks
 from kernelbook.kernels.base import Kernel
-from kernelbook.kernels.profiles import shifted_power
+from kernelbook.numeric.pairwise.profiles import shifted_power
 
 __all__ = ["Linear", "Polynomial"]
 

@@ -87,7 +87,7 @@ class Periodic(Gaussian):
         return np.where(K > 0, 8.0 * u * np.cos(u) * (np.sin(u) / width / width) * K, 0.0)
 
     def _fill_slopes(self, X, Z):
-        fill_values = self._fill_seen(X, Z, selected=True)
+        fill_values = self._fill(X, Z)
         widths = np.broadcast_to(self._widths(X), X.shape[1])
         listed = isinstance(self.period, tuple), isinstance(self.width, tuple)
 
@@ -108,7 +108,7 @@ class Periodic(Gaussian):
     def _gradient_x(self, X, Z):
         rows, cols = slice(0, len(X)), slice(0, len(Z))
         K = np.empty((len(X), len(Z)))
-        self._fill_seen(X, Z, selected=True)(rows, cols, K)
+        self._fill(X, Z)(rows, cols, K)
         period, widths = (
             np.broadcast_to(v, X.shape[1]) for v in (self._periods(X), self._widths(X))
         )

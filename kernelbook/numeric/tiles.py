@@ -26,6 +26,7 @@ __all__ = [
     "fill_single",
     "multiply",
     "multiply_gram",
+    "require_finite",
     "silent",
     "slices",
 ]
@@ -37,12 +38,26 @@ TILE = 256
 
 LARGE_TILE = 512  # matrix products, which dominate in many dimensions, prefer larger tiles
 LARGE_TILE_DIMENSIONS = 256
+HALVED_DIMENSIONS = 8  # below, computing half of a block on the diagonal takes as long as copying
 STREAMS = 8  # rows of the mirror image that are written side by side
 ROUND = 2**24  # entries of K between two calls of `tick`
 
 
 def silent(rows: int) -> None:
     """The default `tick`: progress is not reported."""
+
+
+def require_finite(fill: Fill, refuse: Callable[[], None]) -> Fill:
+    """The same fill, which calls `refuse` where it has written a number that is not finite."""
+
+    def checked(rows, cols, out):
+        with np.errstate(all="ignore"):  # an overflow is an error below, and not a warning
+            fill(rows, cols, out)
+            finite = all_finite(out)
+        if not finite:
+            refuse()
+
+    return checked
 
 
 def slices(start: int, stop: int, step: int) -> list[slice]:
@@ -74,10 +89,13 @@ def fill_gram(
 
     def panel(p):
         rows = panels[p]
-        if symmetric:  # on the diagonal by halves: of their four blocks one is an image
+        start = rows.start if symmetric else 0
+        if symmetric and dimensions >= HALVED_DIMENSIONS:
+            # On the diagonal by halves: of their four blocks one is an image.
             for half in slices(rows.start, rows.stop, size // 2):
                 tiles(half, half.start, rows.stop, size // 2)
-        tiles(rows, rows.stop if symmetric else 0, n, size)
+            start = rows.stop
+        tiles(rows, start, n, size)
 
     def tiles(rows, start, stop, size):
         for cols, tile in _tiles(rows, start, stop, size):

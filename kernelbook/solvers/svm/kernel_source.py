@@ -46,7 +46,7 @@ class KernelSource:
         return self.consistent
 
     def rounding(self, size):
-        """How far an entry of prediction may be from that of a block (`numeric.distances`)."""
+        """How far an entry of prediction may be from that of a block (`pairwise.distances`)."""
         return 32 * (2 * self.X.shape[1] + 8) * EPS * size
 
     def gram(self):

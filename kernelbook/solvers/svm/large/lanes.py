@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernelbook.kernels.profiles import exp2_of_single
 from kernelbook.numeric.jit import jit
+from kernelbook.numeric.pairwise.profiles import exp2_of_single
 from kernelbook.numeric.threads import n_threads, parallel_for
 from kernelbook.solvers.svm.pairs.blocks import PairMatrix, fetch, pair_matrix
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kernelbook import Gaussian, Matern
-from kernelbook.kernels import profiles
+from kernelbook.numeric.pairwise import profiles
 from kernelbook.solvers.svm.kernel_source import KernelSource
 from kernelbook.solvers.svm.large.lanes import compute_rows
 from kernelbook.solvers.svm.large.state import state_at_zero

@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from kernelbook.kernels import Gaussian, Laplacian
-from kernelbook.numeric import distances as module
+from kernelbook.numeric.pairwise import distances as module
 from tests.naive import kernels as naive
 
 LIMIT = 2**24

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kernelbook.kernels import profiles
+from kernelbook.numeric.pairwise import profiles
 
 U = 2.0**-53
 

@@ -10,8 +10,8 @@ For a Gram matrix each pair is computed once and used twice: `gram_sums`.
 
 import numpy as np
 
-from kernelbook.kernels.profiles import exp2
 from kernelbook.numeric.jit import jit
+from kernelbook.numeric.pairwise.profiles import exp2
 from kernelbook.numeric.threads import n_threads, parallel_for
 
 __all__ = ["gram_sums", "sums"]

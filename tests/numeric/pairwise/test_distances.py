@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from kernelbook.kernels import Gaussian, Laplacian
-from kernelbook.numeric import distances as module
-from kernelbook.numeric.distances import distances
+from kernelbook.numeric.pairwise import distances as module
+from kernelbook.numeric.pairwise.distances import distances
 from tests.naive import kernels as naive
 
 U = 2.0**-53

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from kernelbook.kernels import Gaussian, gaussian_sums
+from kernelbook.kernels import Gaussian
+from kernelbook.numeric.pairwise import gaussian_sums
 from tests.naive import kernels as naive
 
 

@@ -1,0 +1,88 @@
+"""A kernel as a value: its class and its parameters determine it, as digits determine a number.
+
+Two kernels with the same parameters are equal.  The parameters follow scikit-learn's protocol
+(`get_params`, `set_params`, `clone`), so that a grid search over an estimator reaches them as
+`kernel__width`.
+"""
+
+import inspect
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from kernelbook.kernels.columns import check_columns, frozen
+
+__all__ = ["Parameters", "plain_number"]
+
+
+class Parameters:
+    """Named parameters, checked whenever they are set; some may be such objects themselves."""
+
+    columns: Any = None
+    _rules: ClassVar[dict] = {}  # parameter → function (name, value) that raises
+
+    @classmethod
+    def _names(cls):
+        if cls.__init__ is object.__init__:
+            return []
+        return [p for p in inspect.signature(cls.__init__).parameters if p != "self"]
+
+    def __setattr__(self, name, value):
+        # One gate for the constructor, set_params and plain assignment; a refused value leaves the
+        # parameter as it was.
+        value = frozen(value)
+        if name == "columns":
+            check_columns(name, value)
+        elif name in self._rules:
+            self._rules[name](name, value)
+        super().__setattr__(name, value)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name; with `deep`, also those of the kernels inside, as left__width."""
+        params = {name: getattr(self, name) for name in self._names()}
+        if deep:
+            for name, value in list(params.items()):
+                if isinstance(value, Parameters):
+                    params |= {f"{name}__{key}": v for key, v in value.get_params().items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by the names that `get_params` gives; returns the kernel."""
+        nested: dict[str, dict[str, Any]] = {}
+        for key, value in params.items():
+            name, inside, rest = key.partition("__")
+            if name not in self._names():
+                raise ValueError(
+                    f"{name!r} is not a parameter of {self!r}; its parameters are {self._names()}."
+                )
+            if inside:
+                nested.setdefault(name, {})[rest] = value
+            else:
+                setattr(self, name, value)
+        for name, inner in nested.items():
+            if not isinstance(getattr(self, name), Parameters):
+                raise ValueError(
+                    f"{name!r} of {self!r} is not a kernel and has no {sorted(inner)}; "
+                    f"set {name!r} itself."
+                )
+            getattr(self, name).set_params(**inner)
+        return self
+
+    def __eq__(self, other):
+        if type(self) is not type(other):
+            return NotImplemented
+        return self.get_params(deep=False) == other.get_params(deep=False)
+
+    def __hash__(self):
+        return hash((type(self), *self.get_params(deep=False).values()))
+
+    def __repr__(self):
+        values = {name: plain_number(getattr(self, name)) for name in self._names()}
+        if self.columns is None:
+            values.pop("columns", None)
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in values.items())})"
+
+
+def plain_number(value: Any) -> Any:
+    """NumPy scalars as Python's, so that a kernel prints what one would type."""
+    return value.item() if isinstance(value, np.generic) else value

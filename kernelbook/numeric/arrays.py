@@ -1,0 +1,91 @@
+"""Arrays as compiled code wants them: real, finite, float64, contiguous; or an error in words."""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+__all__ = ["as_coefficients", "as_matrix", "require_same_columns"]
+
+
+def as_matrix(X: Any, name: str) -> Any:
+    """X as rows of real, finite numbers: a C-contiguous, writeable float64 array, or CSR.
+
+    Already suitable arrays are returned as they are.  (Numba compiles a second version of every
+    function for read-only arrays: copying the few that come from memory maps is cheaper.)
+    """
+    if sparse.issparse(X):
+        return _sparse_rows(X, name)
+    X = _real_array(X, name)
+    if X.ndim != 2:
+        raise ValueError(
+            f"{name} must be a 2-D array, one sample a row; got shape {X.shape}. "
+            f"Use {name}.reshape(-1, 1) for one feature, {name}.reshape(1, -1) for one sample."
+        )
+    if X.shape[1] == 0:
+        raise ValueError(f"{name} has no columns (shape {X.shape}); a sample needs a feature.")
+    X = np.require(X, np.float64, ["C_CONTIGUOUS", "ALIGNED", "WRITEABLE", "ENSUREARRAY"])
+    _finite(X, name)
+    return X
+
+
+def _real_array(X, name):
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        raise ValueError(f"{name} has masked entries; fill them, or drop those rows, first.")
+    try:
+        X = np.asarray(X)
+    except ValueError as error:
+        raise ValueError(f"{name} must be a 2-D array with rows of equal length: {error}") from None
+    if X.dtype.kind == "O" and all(isinstance(v, Real) for v in X.flat):
+        X = X.astype(np.float64)
+    if X.dtype.kind not in "biuf":
+        raise TypeError(
+            f"{name} must hold real numbers; got dtype {X.dtype}. Encode categories and "
+            f"missing values as numbers first."
+        )
+    return X
+
+
+def _sparse_rows(X, name):
+    if X.ndim != 2 or X.shape[1] == 0:
+        raise ValueError(
+            f"{name} must be 2-D with at least one column; got shape {X.shape}. "
+            f"Reshape {name} to one sample a row."
+        )
+    if X.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must hold real numbers; got dtype {X.dtype}.")
+    X = X.tocsr().astype(np.float64, copy=False)
+    _finite(X.data, name)
+    return X
+
+
+def _finite(values, name):
+    if values.size and not np.isfinite(max(values.max(), -values.min())):
+        bad = values[~np.isfinite(values)]
+        raise ValueError(
+            f"{name} has {bad.size} entries that are NaN or infinite (the first is {bad[0]}); "
+            f"drop those rows, or impute them (sklearn.impute)."
+        )
+
+
+def require_same_columns(X: np.ndarray, Z: np.ndarray) -> None:
+    """An error where X and Z differ in the number of columns."""
+    if X.shape[1] != Z.shape[1]:
+        raise ValueError(
+            f"X and Z must have the same columns; X has {X.shape[1]} and Z has {Z.shape[1]}. "
+            f"Pass rows with the same features."
+        )
+
+
+def as_coefficients(c: Any, n: int) -> np.ndarray:
+    """c as an (n, k) float64 array, a row for each of the n rows of Z."""
+    c = _real_array(c, "c")
+    if c.ndim not in (1, 2) or c.shape[0] != n:
+        raise ValueError(
+            f"c must have one entry, or one row, for each of the {n} rows of Z; got shape "
+            f"{c.shape}."
+        )
+    c = np.ascontiguousarray(c[:, None] if c.ndim == 1 else c, dtype=np.float64)
+    _finite(c, "c")
+    return c
