@@ -1,4 +1,4 @@
-"""The questions under "Check yourself": well-formed, right as the cells print it, and answering back.
+"""The questions under "Check yourself": well-formed, right as cells print it, and answering back.
 
 The browser sees one question of each kind, with the mouse and with the keyboard alone, light and
 dark, on a phone; what axe-core and the width of a page have to say is asked in `test_browser`.
