@@ -107,8 +107,7 @@ class Assignment:
     questions: tuple[Question, ...]
     packages: tuple[str, ...] = ("numpy", "scipy")
     provides: tuple[str, ...] = ()
-    seconds: float = 5.0  # for one cell or one question
-    total: float | None = None  # for a whole submission; by default enough for a few that hang
+    seconds: float = 5.0  # of CPU time, for one cell or one question
     folder: Path = field(default=Path(), repr=False)
 
     @property

@@ -6,9 +6,16 @@
 
 FORGE = """
 import json, os
+OPEN = []
+for fd in range(3, 4096):
+    try:
+        os.fstat(fd)
+        OPEN.append(fd)
+    except OSError:
+        pass
 def say(frame):
     data = frame if isinstance(frame, bytes) else json.dumps(frame).encode()
-    for fd in range(3, 64):
+    for fd in OPEN:
         try:
             os.write(fd, b"\\n" + data + b"\\n")
         except OSError:
@@ -140,16 +147,21 @@ os._exit(0)
     + """
 say({"ready": True})
 import time
-time.sleep(0.2)
-for fd in range(3, 64):
-    try:
-        os.lseek(fd, 0, 0)
-        say({"variant": 0, "cell": 3, "error": "FOUND " + os.read(fd, 9999).decode()})
-        print("FOUND", os.read(fd, 9999))
-    except (OSError, UnicodeDecodeError):
-        pass
+for wait in range(300):
+    found = ""
+    for fd in OPEN:
+        try:
+            os.lseek(fd, 0, 0)
+            found += os.read(fd, 9999).decode()
+        except (OSError, UnicodeDecodeError):
+            pass
+    if '"function"' in found:  # the inputs are there
+        say({"variant": 0, "cell": 3, "error": "FOUND " + found})
+        print("FOUND", found)
+        break
+    time.sleep(0.01)
 """,
-    "closed-descriptors": "import os\nos.closerange(0, 64)\n",
+    "closed-descriptors": "import os\nos.closerange(0, 4096)\n",
     # Reading what is none of their business
     "read-paths": """
 for path in {paths!r}:
@@ -448,4 +460,5 @@ def double(x):
         pass
 """,
     "endless": "answer = None\ndef double(x):\n    while True: pass\n",
+    "sleeper": "answer = None\nimport time\ndef double(x):\n    time.sleep(987654)\n",
 }

@@ -17,7 +17,7 @@ def cases(rng):
 ASSIGNMENT = Assignment(
     "small", 1, "Small", (Question("double", 3, cases, lambda x: 2 * x),
                           Question("total", 2, cases, lambda x: x.sum())),
-    packages=("numpy",), seconds=1.5, total=12.0,
+    packages=("numpy",), seconds=1.5,
 )
 """
 

@@ -153,7 +153,7 @@ def test_points_go_where_they_are_earned(assignment, released):
             variants.append(notebook(assignment, {name: good[name].replace(old, new)}))
             owners.append(name)
     with Grader(assignment, "tests") as grader:
-        limits = Limits(seconds=20, total=120)
+        limits = Limits(seconds=20, computing=200, total=900)
         jobs = [runnable(assignment, v) for v in variants]
         graded = grader.grade_variants(jobs, limits)
     lost = [{name: v.reason for name, v in found.items() if v.reason} for found in graded]
@@ -203,7 +203,7 @@ def test_from_scratch_means_without_the_library_that_does_it():
     assert lazy != good["solve_dual"]
     with Grader(svm, "scratch") as grader:
         jobs = [runnable(svm, notebook(svm, {"smo": lazy}))]
-        (found,) = grader.grade_variants(jobs, Limits(seconds=20, total=120))
+        (found,) = grader.grade_variants(jobs, Limits(seconds=20, computing=200, total=900))
     assert {n for n, v in found.items() if v.reason} == {"smo"}
     assert found["smo"].points == 0
     assert "asks for your own work: cvxopt is not available" in found["smo"].reason

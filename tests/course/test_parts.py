@@ -116,7 +116,7 @@ print("pids", os.getpid() < 10, os.path.exists("/proc"))
 def probe(text, **options):
     with Sandbox(packages=(), **options) as box:
         job = {"setup": [], "variants": [{"cells": [(1, text)]}]}
-        outcome = box.run(job, limits=Limits(seconds=20, total=30))
+        outcome = box.run(job, limits=Limits(seconds=20))
     return outcome, dict(line.split(" ", 1) for line in outcome.printed.splitlines() if " " in line)
 
 

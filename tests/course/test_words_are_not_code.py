@@ -153,16 +153,23 @@ def course(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def chromium():
+def launch():
+    """Starts a browser, each time a new one: hostile pages may end one on a busy machine."""
     if BROWSER is None:
         pytest.skip("no browser: install chromium, or name one in KERNELBOOK_BROWSER")
     from playwright.sync_api import sync_playwright
 
     rules = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=[*QUIET[:-1], rules])
-        yield browser
-        browser.close()
+        options = {"executable_path": BROWSER, "args": [*QUIET[:-1], rules]}
+        yield lambda: playwright.chromium.launch(**options)
+
+
+@pytest.fixture
+def chromium(launch):
+    browser = launch()
+    yield browser
+    browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -255,7 +262,7 @@ MIDDLE = """([where, k]) => {
 }"""
 
 
-def test_the_watch_notices_what_gets_through(chromium):
+def test_the_watch_notices_what_gets_through(chromium, launch):
     """The same words through Markdown without protection: many of them run."""
     from nbconvert.filters import markdown2html
     from playwright.sync_api import Error
@@ -271,6 +278,7 @@ def test_the_watch_notices_what_gets_through(chromium):
                 handle.dispatch_event("click")
         except Error:  # it went somewhere else
             happened += watched.happened
+            chromium = chromium if chromium.is_connected() else launch()
             watched = Watched(chromium, ("about:",))
     watched.page.wait_for_timeout(100)
     happened += watched.happened

@@ -86,6 +86,8 @@ def _how(frame, where, seconds) -> str:
     number = frame.get("number")
     number = number if type(number) is int and abs(number) < 1000 else "?"
     if frame["ended"] == "time":
-        return f"{where} was stopped after {seconds:g} s"
+        return f"{where} was stopped after {seconds:g} s of computing"
+    if frame["ended"] == "waiting":
+        return f"{where} was stopped: it waited instead of computing"
     kind = "signal" if frame["ended"] == "signal" else "status"
     return f"{where} ended the process ({kind} {number})"

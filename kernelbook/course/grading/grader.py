@@ -34,10 +34,11 @@ class Grader:
         if not unsafe and (reason := why_not()):
             raise SandboxMissing(f"{reason}; {HOW}")
         self.assignment, self.secret = assignment, secret
-        # At the limit a whole submission ends; one question that hangs must not reach it.
-        each = assignment.seconds
-        total = assignment.total or max(20.0, 4 * each)
-        self.limits = limits or Limits(seconds=each, total=total)
+        # At the last limit a whole submission ends; questions that hang must not reach it.
+        each, asked = assignment.seconds, len(assignment.questions)
+        self.limits = limits or Limits(
+            seconds=each, computing=max(20.0, 4 * each), total=max(60.0, 3 * each * (asked + 2))
+        )
         # Questions by the packages they must do without.
         self.groups: dict[tuple, list] = {}
         for question in assignment.questions:

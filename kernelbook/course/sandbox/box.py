@@ -6,6 +6,7 @@ up, the whole process namespace goes with it, children that sleep included.
 """
 
 import contextlib
+import fcntl
 import json
 import os
 import pwd
@@ -19,7 +20,7 @@ from functools import cache
 from pathlib import Path
 
 from kernelbook.course.sandbox import seccomp, view
-from kernelbook.course.sandbox.limits import Limits, Outcome
+from kernelbook.course.sandbox.limits import PATIENCE, SLOWEST, Limits, Outcome
 from kernelbook.course.sandbox.view import INSIDE, LIB, PACKAGE
 from kernelbook.course.sandbox.watch import Watch
 
@@ -127,7 +128,8 @@ class Sandbox:
 
     def command(self, descriptors, filter_fd, limits):
         """The command line; the descriptors stay open in it."""
-        options = {"limits": limits.rlimits(), "seconds": limits.seconds, "path": [LIB]}
+        options = {"limits": limits.rlimits(), "seconds": limits.seconds}
+        options |= {"patience": PATIENCE, "slowest": SLOWEST, "path": [LIB]}
         interpreter, inside = str(view.python()), "/sandbox/inside.py"
         if self.unsafe:
             interpreter, inside = os.path.realpath(sys.executable), str(INSIDE)
@@ -208,7 +210,11 @@ class _Descriptors:
             os.close(descriptor)
 
     def pipe(self):
-        return tuple(map(self.keep, os.pipe()))
+        """Both ends of a large pipe: each refill of a small one costs a change of process."""
+        ends = tuple(map(self.keep, os.pipe()))
+        with contextlib.suppress(OSError):  # more than this user may have
+            fcntl.fcntl(ends[1], fcntl.F_SETPIPE_SZ, 1 << 20)
+        return ends
 
     def empty_file(self):
         """A file in memory: a descriptor to read it with, and one to fill it later."""

@@ -17,6 +17,7 @@ never ends leaves the others alone, and the calls of one question cannot see tho
 import base64
 import contextlib
 import json
+import math
 import os
 import re
 import resource
@@ -27,6 +28,7 @@ import traceback
 
 MAX_ITEMS = 200_000  # numbers in one returned array
 MAX_LIST = 5_000  # items in one returned list
+PATIENCE = SLOWEST = 1.0  # how long a step may wait; set by OPTIONS
 
 
 def confine(options):
@@ -81,7 +83,9 @@ def encode(x, depth=0):
 def explain(error):
     """One line: what went wrong, and where in the notebook."""
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    places = [f for f in traceback.extract_tb(error.__traceback__) if f.filename[:5] == "cell "]
+    places = [
+        f for f in traceback.extract_tb(error.__traceback__, -30) if f.filename[:5] == "cell "
+    ]
     return " ".join(text[:300].split()) + (
         f" ({places[-1].filename}, line {places[-1].lineno})" if places else ""
     )
@@ -138,20 +142,35 @@ TYPOGRAPHIC = str.maketrans(
 )
 
 
+def alarms(seconds):
+    """Ask to be interrupted after so much computing, or after waiting for a few times as long."""
+    start, used = time.monotonic(), time.process_time()
+
+    def waited(signum, frame):
+        most = PATIENCE * seconds + SLOWEST * (time.process_time() - used)
+        if (left := start + most - time.monotonic()) <= 0:
+            out_of_time(signum, frame)
+        signal.setitimer(signal.ITIMER_REAL, left)
+
+    signal.signal(signal.SIGPROF, out_of_time)
+    signal.signal(signal.SIGALRM, waited)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_REAL, PATIENCE * seconds)
+
+
 def run_cells(setup, cells, report, variant, seconds):
     """Run the cells in order; one that fails is reported, and the next one runs all the same."""
     names = {"__name__": "__main__", "__builtins__": __builtins__}
     for number, source in [*((0, source) for source in setup), *cells]:
         report(variant=variant, stage=f"cell {number}")
         try:
-            signal.signal(signal.SIGALRM, out_of_time)
             # Set-up cells are ours: slow imports on a busy machine are not the student's fault.
-            signal.setitimer(signal.ITIMER_REAL, seconds if number else 0)
+            alarms(seconds if number else 0)
             exec(compiled(source, f"cell {number}"), names)
         except BaseException as error:
             report(variant=variant, cell=number, error=explain(error))
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            alarms(0)
     return names
 
 
@@ -184,13 +203,14 @@ def call(names, question, report, variant):
 
 
 def wait(child, seconds):
-    """Wait for a child; end it when its time is up."""
+    """Wait for a child; end it when it has waited too long itself."""
     end, pause = time.monotonic() + seconds, 0.0005
+    clock = ~child << 3 | 2  # of its CPU time; see clock_getcpuclockid(3)
     while True:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             return status
-        if time.monotonic() > end:
+        if time.monotonic() > end + SLOWEST * time.clock_gettime(clock):
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
             return None
@@ -201,13 +221,13 @@ def wait(child, seconds):
 def isolated(work, seconds, report, variant, question=None):
     """Do some work in a fork; in this process only where the system allows no fork."""
     sys.stdout.flush()
-    limit = int(seconds + 1.5)
+    limit = math.ceil(seconds)
     try:
         child = os.fork()
     except OSError:
-        signal.setitimer(signal.ITIMER_REAL, seconds)
+        alarms(seconds)
         work()
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        alarms(0)
         return
     if not child:
         try:
@@ -218,10 +238,10 @@ def isolated(work, seconds, report, variant, question=None):
             sys.stdout.flush()
         finally:
             os._exit(0)
-    status = wait(child, seconds)
+    status = wait(child, PATIENCE * seconds)
     over = status is not None and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU
     if status is None or over:
-        report(variant=variant, question=question, ended="time")
+        report(variant=variant, question=question, ended="time" if over else "waiting")
     elif status:
         by_signal = os.WIFSIGNALED(status)
         number = os.WTERMSIG(status) if by_signal else os.WEXITSTATUS(status)
@@ -252,7 +272,9 @@ def hidden_inputs(options, report):
 
 
 def main():
+    global PATIENCE, SLOWEST
     options = json.loads(sys.argv[1])
+    PATIENCE, SLOWEST = options["patience"], options["slowest"]
     confine(options)
     sys.path[:0] = options["path"]
     with os.fdopen(options["job"], encoding="utf-8") as stream:

@@ -1,26 +1,47 @@
 """What one submission may use, and what came out of its sandbox."""
 
+import math
 from dataclasses import dataclass, field
 
-__all__ = ["Limits", "Outcome"]
+__all__ = ["GRACE", "PATIENCE", "SLOWEST", "Limits", "Outcome"]
+
+GRACE = 10.0  # seconds beyond a limit that the code inside keeps itself if it is honest
+PATIENCE = 5.0  # how many times longer than it may compute a step may wait
+SLOWEST = 50.0  # seconds by the clock that a second of computing may take on a busy machine
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one submission may use, by the kernel's and the grader's clocks."""
+    """What one submission may use, by the kernel's and the grader's clocks.
 
-    seconds: float = 10.0  # for one cell or one question
-    total: float = 30.0  # for everything, by the clock
+    Computing is limited in CPU time, which is the same on an idle and on a busy machine.  The clock
+    on the wall ends code that waits instead: what counts is the time beyond `SLOWEST` seconds for
+    each second of computing.
+    """
+
+    seconds: float = 10.0  # of CPU time, for one cell or one question
+    computing: float = 40.0  # of CPU time, for one process: all cells run in the same one
+    total: float = 180.0  # for everything, by the clock
     memory: int = 1 << 30  # address space of one process, bytes
     printed: int = 1 << 20
     returned: int = 8 << 20
     lines: int = 20_000  # on the channel for results
     processes: int = 3  # the runner, one question, and bubblewrap's own in a user namespace
 
+    @property
+    def waiting(self):
+        """Without computing, for one cell or one question."""
+        return PATIENCE * self.seconds
+
+    @property
+    def starting(self):
+        """Without computing, for the start and all cells."""
+        return 2 * self.waiting + GRACE
+
     def rlimits(self):
         return {
             "RLIMIT_AS": self.memory,
-            "RLIMIT_CPU": int(self.total) + 1,
+            "RLIMIT_CPU": math.ceil(self.computing),
             "RLIMIT_NPROC": self.processes,
             "RLIMIT_NOFILE": 64,
             "RLIMIT_FSIZE": 0,

@@ -11,12 +11,12 @@ import json
 import os
 import selectors
 import time
+from pathlib import Path
 
-from kernelbook.course.sandbox.limits import Limits, Outcome
+from kernelbook.course.sandbox.limits import GRACE, SLOWEST, Limits, Outcome
 
 __all__ = ["Watch"]
 
-GRACE = 3.0  # beyond the limit of one stage, which the code inside keeps itself if it is honest
 SHOWN = 20_000  # characters kept of what was printed
 
 
@@ -24,7 +24,7 @@ class Watch:
     """The two pipes of one run.
 
     hand_over: called once, when the hidden inputs are to be given to the code.
-    stages: the names of the steps, in any order; each may last `limits.seconds` and some grace.
+    stages: the names of the steps, in any order; each may last `limits.waiting` and some grace.
     """
 
     def __init__(self, process, results, printed, limits: Limits, hand_over, stages=()):
@@ -40,7 +40,8 @@ class Watch:
 
     def run(self) -> Outcome:
         end = time.monotonic() + self.limits.total
-        self.stage_end = end
+        most = self.limits.starting if self.stages else self.limits.total
+        self.begin("the notebook", most)
         ended = os.pidfd_open(self.process.pid)
         over = False
         with selectors.DefaultSelector() as selector:
@@ -51,10 +52,11 @@ class Watch:
                 left = min(end, self.stage_end) - time.monotonic()
                 ready = {key.fd for key, _ in selector.select(max(0.0, left))}
                 over = ended in ready
-                if not ready:
-                    which = "the whole submission" if time.monotonic() >= end else "one question"
-                    most = self.limits.total if which[0:3] == "the" else self.limits.seconds
-                    self.outcome.trouble = f"the time limit of {most:g} s for {which} ended"
+                if not ready and time.monotonic() >= end:
+                    most = self.limits.total
+                    self.outcome.trouble = f"the time limit of {most:g} s for all of it ended"
+                elif not ready and not self.has_computed():
+                    self.outcome.trouble = f"{self.stage} waited for more than {self.most:g} s"
                 # Printed first: what was written before a line of results is read before it.
                 for descriptor in (self.printed, self.results):
                     self.read(descriptor, selector, descriptor in ready)
@@ -65,6 +67,18 @@ class Watch:
             if status:
                 self.outcome.trouble = f"the code ended the process (status {status})"
         return self.finished()
+
+    def begin(self, stage, most):
+        """From now on so much waiting is allowed, and the time that computing takes."""
+        self.stage, self.most = stage, most
+        self.started, self.used = time.monotonic(), cpu_seconds(self.process.pid)
+        self.stage_end = self.started + most
+
+    def has_computed(self):
+        """Whether the time that has passed is explained by computing on a busy machine."""
+        computed = max(0.0, cpu_seconds(self.process.pid) - self.used)
+        self.stage_end = self.started + self.most + SLOWEST * computed
+        return self.stage_end > time.monotonic()
 
     def read(self, descriptor, selector, was_ready):
         text = self.texts[descriptor]
@@ -108,7 +122,7 @@ class Watch:
             stage = frame.get("stage") if isinstance(frame, dict) else None
             if isinstance(stage, str) and stage in self.stages:
                 self.stages.remove(stage)
-                self.stage_end = time.monotonic() + self.limits.seconds + GRACE
+                self.begin(stage, self.limits.waiting + GRACE)
 
     def read_printed_so_far(self):
         while (chunk := _some(self.printed)) and len(chunk) > 0:
@@ -128,9 +142,23 @@ class Watch:
         return self.outcome
 
 
+def cpu_seconds(pid) -> float:
+    """What a process and its descendants have computed, those that have ended included."""
+    ticks, waiting = 0, [pid]
+    while waiting:
+        place = Path("/proc", str(waiting.pop()))
+        with contextlib.suppress(OSError):  # it ended meanwhile
+            # Behind the name, which may hold anything: utime, stime, cutime, cstime.
+            fields = (place / "stat").read_text(errors="replace").rpartition(")")[2].split()
+            ticks += sum(map(int, fields[11:15]))
+            for children in place.glob("task/*/children"):
+                waiting += children.read_text().split()
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def _some(descriptor):
     """Some bytes, b"" at the end, None when there is nothing now."""
     try:
-        return os.read(descriptor, 1 << 16)
+        return os.read(descriptor, 1 << 20)
     except BlockingIOError:
         return None
