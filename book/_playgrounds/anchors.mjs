@@ -8,7 +8,7 @@ import { dot, times } from "./linalg.mjs";
 import { Plot, range } from "./plot.mjs";
 import { Points } from "./points.mjs";
 import { start as samples } from "./regression.mjs";
-import { button, choice, digits, element, frame, legend, markPath, numberList, permalink, slider, stage } from "./ui.mjs";
+import { button, choice, digits, element, figure, frame, legend, markPath, numberList, permalink, slider, stage } from "./ui.mjs";
 
 const X = [0, 10];
 const FLOOR = -2;
@@ -90,7 +90,6 @@ export function anchors(root) {
     editor.select(0, false);
     go();
   }));
-  const figure = (p, text) => element("figure", {}, p.node, element("figcaption", {}, text));
   root.append(
     stage([editor.node,
       legend([["line-free", "the fit"], ["line-trend", "its part in the span of the features"],

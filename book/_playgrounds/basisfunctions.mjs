@@ -6,7 +6,7 @@ import { matrix, times, transposeTimes, work } from "./linalg.mjs";
 import { Plot, range, tenths } from "./plot.mjs";
 import { Points } from "./points.mjs";
 import { startSVM } from "./svm.mjs";
-import { button, choice, digits, element, follow, frame, legend, numberList, permalink, slider, stage } from "./ui.mjs";
+import { button, choice, digits, element, figure, follow, frame, legend, numberList, permalink, slider, stage } from "./ui.mjs";
 
 const X = [0, 10];
 const WIDTHS = [0.1, 4];
@@ -173,7 +173,6 @@ export function basisFunctions(root) {
     [samples, editor].forEach((e) => e.select(0, false));
     go();
   };
-  const figure = (part, text) => element("figure", {}, part.node, element("figcaption", {}, text));
   const limit = element("span", { class: "pg-refusal" });
   root.append(
     stage([samples.node,

@@ -1,6 +1,6 @@
 // Classification: the SVM with a generalized bias, its free part and its kernel part.
 
-import { contour } from "./contour.mjs";
+import { contour, drawMachine } from "./contour.mjs";
 import { evaluate, polynomials, radial } from "./features.mjs";
 import { gaussian, gaussianOnGrid, gram } from "./kernels.mjs";
 import { times } from "./linalg.mjs";
@@ -8,7 +8,7 @@ import { Plot, range } from "./plot.mjs";
 import { Points } from "./points.mjs";
 import { startSVM } from "./svm.mjs";
 import {
-  button, choice, digits, element, follow, frame, legend, numberList, permalink, randomNumbers, slider, stage,
+  button, choice, digits, element, figure, follow, frame, legend, numberList, permalink, randomNumbers, slider, stage,
 } from "./ui.mjs";
 
 const X = [-2, 2];
@@ -34,7 +34,7 @@ export function start() {
   return points;
 }
 
-const MAPS = {
+export const MAPS = {
   bias: polynomials(0, [-1, -1], [1, 1]),
   linear: polynomials(1, [-1, -1], [1, 1]),
   quadratic: polynomials(2, [-1, -1], [1, 1]),
@@ -140,7 +140,6 @@ export function classification(root) {
     editor.select(0, false);
     go();
   }));
-  const figure = (plotOfPart, text) => element("figure", {}, plotOfPart.node, element("figcaption", {}, text));
   const key = legend([["line-border", "f = 0"], ["line-margin", "f = ±1, the margins"], ["mark mark-minus", "class −1"],
     ["mark mark-plus", "class +1"], ["mark mark-minus mark-support", "support vector"],
     ["mark mark-minus mark-bound", "support vector at the bound C"]]);
@@ -164,10 +163,7 @@ export function classification(root) {
     const f = onGrid(shown, xs, ys);
     const line = (on, name, kind, values, level) =>
       on.path(name, kind, contour(values, xs, ys, level, on.px, on.py));
-    plot.tint(f.whole, xs.length, ys.length);
-    line(plot, "border", "line-border", f.whole, 0);
-    line(plot, "plus", "line-margin", f.whole, 1);
-    line(plot, "minus", "line-margin", f.whole, -1);
+    drawMachine(plot, f.whole, xs, ys);
     freePlot.tint(f.free, xs.length, ys.length);
     line(freePlot, "zero", "line-border", f.free, 0);
     kernelPlot.tint(f.kernel, xs.length, ys.length);

@@ -26,6 +26,15 @@ export function contour(values, xs, ys, level, px, py) {
   return parts.join("");
 }
 
+/** f over the plane: its tint, the border f = 0 and the margins f = ±1. */
+export function drawMachine(plot, values, xs, ys) {
+  const line = (name, kind, level) => plot.path(name, kind, contour(values, xs, ys, level, plot.px, plot.py));
+  plot.tint(values, xs.length, ys.length);
+  line("border", "line-border", 0);
+  line("plus", "line-margin", 1);
+  line("minus", "line-margin", -1);
+}
+
 /** Pairs of edges of a cell (0 to 3, anticlockwise from the first row's) that a level line joins. */
 export function segments([a, b, c, d]) {
   const cut = [a > 0 !== b > 0, b > 0 !== c > 0, c > 0 !== d > 0, d > 0 !== a > 0];

@@ -200,7 +200,9 @@ export class Points {
   /** The field in which the reader types is left alone. */
   refresh(typing = null) {
     const p = this.points[this.selected];
-    this.title.textContent = `${this.noun} ${p ? this.selected + 1 : 0} of ${this.points.length}`;
+    const alone = this.points.length === 1 && !this.added; // nothing else to select
+    this.title.textContent = alone ? this.noun : `${this.noun} ${p ? this.selected + 1 : 0} of ${this.points.length}`;
+    for (const name of ["previous", "next"]) this.bar.querySelector(`[name=${name}]`).hidden = alone;
     for (const [axis, field] of Object.entries(this.fields)) {
       if (axis === typing) continue;
       field.input.value = p ? Number(p[axis].toFixed(6)) : "";

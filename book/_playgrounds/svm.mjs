@@ -99,7 +99,7 @@ function finish(gram, P, range, y, C, { alpha, nu, place }) {
 }
 
 /** PT = Q with orthonormal columns that span the range of P. */
-function featureRange(P) {
+export function featureRange(P) {
   const { rows: m, cols: l, data } = P;
   const size = new Float64Array(l);
   for (let i = 0; i < m * l; i++) size[i % l] = Math.max(size[i % l], Math.abs(data[i]));

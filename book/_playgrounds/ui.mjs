@@ -117,6 +117,11 @@ export function stage(view, side) {
     element("div", { class: "pg-view" }, ...view), element("div", { class: "pg-side" }, ...side));
 }
 
+/** A small plot with its caption. */
+export function figure(plot, text) {
+  return element("figure", {}, plot.node, element("figcaption", {}, text));
+}
+
 /**
  * Starts from the state that the address or the page names, and offers a link that keeps the state.
  *

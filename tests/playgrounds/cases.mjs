@@ -4,6 +4,12 @@ import { readFileSync } from "node:fs";
 import * as anchors from "../../book/_playgrounds/anchors.mjs";
 import * as basis from "../../book/_playgrounds/basisfunctions.mjs";
 import * as classification from "../../book/_playgrounds/classification.mjs";
+import * as losses from "../../book/_playgrounds/losses.mjs";
+import * as path from "../../book/_playgrounds/path.mjs";
+import { breakpoints } from "../../book/_playgrounds/pathpieces.mjs";
+import * as reml from "../../book/_playgrounds/reml.mjs";
+import { prepare } from "../../book/_playgrounds/smo.mjs";
+import { coefficients, move, pick, updateMultipliers } from "../../book/_playgrounds/smosteps.mjs";
 import * as regression from "../../book/_playgrounds/regression.mjs";
 
 const rows = ({ rows: n, cols, data }) =>
@@ -34,6 +40,32 @@ const ANSWERS = {
     const where = grid.map((x) => [x]);
     return { ...result.numbers, f: list(result.f), lam: list(result.lam), E: rows(result.E),
       H: rows(result.space.H(where)), K: rows(result.space.K(where)) };
+  },
+  losses({ points, settings }) {
+    const { machines } = losses.compute(points, settings);
+    const plain = ({ c, lam, values }) => ({ c: list(c), lam: list(lam), values: list(values) });
+    return { squared: plain(machines.squared), hinge: plain(machines.hinge) };
+  },
+  path({ points, settings, at }) {
+    const { path: whole } = path.begin(points, settings);
+    const { pieces, unclear } = whole.advance();
+    const alpha = (C) => {
+      const piece = pieces.find((p) => p.from <= C && C <= p.to);
+      return Array.from(piece.at, (a, i) => a + C * piece.slope[i]);
+    };
+    return { breakpoints: breakpoints(pieces).map((b) => b.C), unclear, alpha: at.map(alpha) };
+  },
+  likelihood({ points, degree, width, reg }) {
+    const { deviance, error } = reml.judge(reml.sample(points, degree, [0, 10]), width, reg);
+    return { deviance, error };
+  },
+  smo({ points, settings, second, rounds }) {
+    const state = prepare(points, settings);
+    for (let round = 0; round < rounds; round++) {
+      if (round) updateMultipliers(state);
+      for (let pair = pick(state, second); pair; pair = pick(state, second)) move(state, pair);
+    }
+    return { best: state.best, beta: list(state.beta), lam: list(coefficients(state)), steps: state.steps };
   },
   starts() {
     return { regression: regression.start(), classification: classification.start(), basis: basis.start() };
