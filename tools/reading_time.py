@@ -5,7 +5,7 @@ fifteen lines of visible code a minute.
     python tools/reading_time.py book/primal/union.ipynb
 
 Formulas count as the words they are typed with.  Exercises and solutions are not counted: the
-chapters promise "as long again" for them.
+chapters promise "as long again" for them.  Neither are the questions under "Check yourself".
 """
 
 import re
@@ -17,6 +17,7 @@ import nbformat
 ROOT = Path(__file__).resolve().parents[1]
 PROSE, PROOF, CODE = 150, 75, 15  # words, words and lines a minute
 EXERCISE = re.compile(r"```\{(exercise|solution)-start\}.*?```\{\1-end\}", re.S)
+CHECK = re.compile(r"^````\{admonition\} Check yourself\n.*?^````$", re.S | re.M)
 PROVED = re.compile(r"```\{prf:proof\}(.*?)\n```", re.S)
 NAMED = re.compile(r"\*\*About\*\* (\d+) minutes")
 MARK = "\0code\0"
@@ -28,10 +29,10 @@ def cells_outside_exercises(notebook):
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             pieces.append(cell.source)
-        elif "hide-input" not in cell.metadata.get("tags", []):
+        elif not {"hide-input", "hide-cell"} & set(cell.metadata.get("tags", [])):
             pieces.append(f"{MARK}{len(code)}{MARK}")
             code.append(cell.source)
-    text = EXERCISE.sub("", "\n".join(pieces))
+    text = CHECK.sub("", EXERCISE.sub("", "\n".join(pieces)))
     visible = [code[int(number)] for number in re.findall(f"{MARK}(\\d+){MARK}", text)]
     return re.sub(f"{MARK}\\d+{MARK}", "", text), visible
 

@@ -4,6 +4,9 @@ sphinx-proof sets a proof as a note without a title, which LaTeX draws as a box
 under an empty bar.  Here a proof is what it is in print: *Proof.*, the
 argument, and a square at its end.
 
+The answer to a question under "Check yourself" is a box that folds, inside a
+box.  On paper it is a paragraph of the question's own box.
+
 sphinx-exercise knows the number of an exercise of the same chapter only; one of
 another chapter would be printed as two question marks.
 
@@ -48,6 +51,20 @@ class PlainProofs(SphinxPostTransform):
                     nodes.raw("", "\n\\end{kbproof}\n", format="latex"),
                 ]
             )
+
+
+class OpenAnswers(SphinxPostTransform):
+    default_priority = 400
+    formats = ("latex",)
+
+    def run(self, **options):
+        for box in list(self.document.findall(nodes.admonition)):
+            if "check" not in box["classes"]:
+                continue
+            for answer in list(box.findall(nodes.admonition))[1:]:
+                title, *content = answer.children
+                word = nodes.strong("", title.astext())
+                answer.replace_self([nodes.paragraph("", "", word), *content])
 
 
 class ExercisesElsewhere(SphinxPostTransform):
@@ -102,5 +119,6 @@ def setup(app):
     app.connect("html-page-context", offer_the_book, priority=950)
     app.connect("build-finished", copy_the_book)
     app.add_post_transform(PlainProofs)
+    app.add_post_transform(OpenAnswers)
     app.add_post_transform(ExercisesElsewhere)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

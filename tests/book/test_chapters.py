@@ -71,12 +71,13 @@ def test_below_prints_the_bound_where_it_holds_and_the_error_where_not():
     assert below(1e-3, 1e-3) == "0.001, not < 1e-3"
 
 
-def test_reading_time_leaves_out_exercises_and_hidden_code():
+def test_reading_time_leaves_out_exercises_questions_and_hidden_code():
     words = "word " * 150
     proof = "```{prf:proof}\n" + "word " * 75 + "\n```"
     exercise = "```{exercise-start}\n" + "word " * 600 + "\n```{exercise-end}\n```"
     code = nbformat.v4.new_code_cell("\n".join(["x = 1"] * 15))
     hidden = nbformat.v4.new_code_cell("x = 2\n" * 15, metadata={"tags": ["hide-input"]})
-    text = nbformat.v4.new_markdown_cell("\n".join([words, proof, exercise]))
+    check = "````{admonition} Check yourself\n:class: check\n" + "word " * 300 + "\n````"
+    text = nbformat.v4.new_markdown_cell("\n".join([words, proof, exercise, check]))
     notebook = nbformat.v4.new_notebook(cells=[text, code, hidden])
     assert reading_time.minutes(notebook) == pytest.approx(3, abs=0.1)
