@@ -25,7 +25,7 @@ _EXPORTS = {
         "ThinPlate",
     ],
     "conditional": ["ConditionalKernel"],
-    "features": ["Constant", "Polynomials"],
+    "features": ["Constant", "Formula", "Polynomials"],
     "certificates": ["Certificate"],
     "bases": ["FunctionBasis", "GaussianBasis", "KernelBasis", "LinearBasis"],
     "bases.orthonormal": ["orthonormalize"],

@@ -5,6 +5,7 @@ A feature map is anything that turns m points into an m×ℓ matrix P, P_ip = φ
 - a scikit-learn transformer (`fit`/`transform`), used as it is;
 - a callable `X -> (m, ℓ)` array;
 - `"constant"`, the bias of the classical support vector machine;
+- any other text, a formula such as `"1 + sqrt(dist) + C(soil)"`;
 - `None`, no unpenalized feature at all.
 
 What a learner finds depends only on the *span* H₀ of the features: an invertible change
@@ -19,6 +20,7 @@ Then λ is not unique; `kernelbook.numeric.column_space` reduces P to its range 
 | file | what it does |
 |---|---|
 | `maps` | the maps: constant, polynomials, functions; what the argument `features` may be |
+| `formula` | a formula on the columns of a table |
 | `fitting` | fits a map to weighted rows, evaluates it, checks the matrix |
 | `required` | which features a conditionally positive definite kernel needs |
 """
@@ -29,6 +31,7 @@ from kernelbook.features.fitting import (
     evaluate,
     fit_features,
 )
+from kernelbook.features.formula import Formula
 from kernelbook.features.maps import (
     Constant,
     FunctionFeatures,
@@ -40,6 +43,7 @@ from kernelbook.features.required import check_order
 
 __all__ = [
     "Constant",
+    "Formula",
     "FunctionFeatures",
     "GivenFeatures",
     "NoFeatures",

@@ -9,6 +9,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
+from kernelbook.features.formula import Formula
+
 __all__ = ["Constant", "FunctionFeatures", "NoFeatures", "Polynomials", "as_features"]
 
 MAX_MONOMIALS = 100_000
@@ -176,12 +178,9 @@ def as_features(features: Any) -> Any:
     if features is None:
         return NoFeatures()
     if isinstance(features, str):
-        if features == "constant":
-            return Constant()
-        raise ValueError(
-            f"features={features!r} is not known; pass 'constant', None, a scikit-learn "
-            "transformer, or a function of X that returns an (m, ℓ) array."
-        )
+        return Constant() if features == "constant" else Formula(features)
+    if isinstance(features, list | tuple | int | float):
+        raise TypeError(f"features={features!r}: {_as_formula(features)}")
     if isinstance(features, type):
         raise TypeError(
             f"features must be an instance, and {features.__name__} is a class: "
@@ -197,6 +196,14 @@ def as_features(features: Any) -> Any:
     if callable(features):
         return FunctionFeatures(features)
     raise TypeError(
-        f"features={features!r} is neither 'constant', None, a transformer with fit and "
-        "transform, nor a function of X."
+        f"features={features!r} is neither 'constant', None, a formula such as '1 + x0', a "
+        "transformer with fit and transform, nor a function of X."
     )
+
+
+def _as_formula(features):
+    """What to write for a list of columns, or a number."""
+    if isinstance(features, list | tuple) and features:
+        terms = [f"x{c}" if isinstance(c, int) else str(c) for c in features]
+        return f"columns that go free are written as a formula, features={' + '.join(['1', *terms])!r}."
+    return "for the constant write features='constant', for no feature features=None."

@@ -1,0 +1,172 @@
+"""Features as statisticians write them: `Formula("1 + sqrt(dist) + C(soil)")`.
+
+The notation is Wilkinson's, read by `formulaic`: terms are joined by +, interactions are written
+a:b or a*b, `C(soil)` has a column for each level but the first, `bs(x, df=5)` is a B-spline,
+`poly(x, 2)` an orthogonal polynomial, `- 1` leaves out the constant, which is there otherwise.
+What a term needs to know of the data (levels, knots, means) is learned in `fit` and kept.
+
+A formula is Python code: do not evaluate one that a stranger wrote.
+"""
+
+import ast
+import re
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import contextmanager
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+__all__ = ["Formula"]
+
+_FUNCTIONS = {
+    name: getattr(np, name)
+    for name in ("abs", "arctan", "cos", "exp", "expm1", "log", "log10", "log1p", "log2")
+    + ("maximum", "minimum", "sign", "sin", "sqrt", "tan", "tanh")
+}
+
+
+class Formula(TransformerMixin, BaseEstimator):
+    """The columns of a model matrix as unpenalized features.
+
+    Parameters
+    ----------
+    formula : str
+        The right-hand side, as in `"1 + sqrt(dist) + C(soil)"`.  Names are those of the columns of
+        a data frame; the columns of an array are called x0, x1, …
+    functions : dict of str to callable, optional
+        Functions that the formula may call beside NumPy's elementary ones (`sqrt`, `log`, `sin`,
+        …; anything else as `np.hypot`) and formulaic's (`C`, `bs`, `cr`, `poly`, `scale`, …).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from kernelbook import Formula
+    >>> table = pd.DataFrame({"dist": [0.0, 1.0, 4.0], "soil": ["clay", "sand", "clay"]})
+    >>> features = Formula("1 + sqrt(dist) + C(soil)").fit(table)
+    >>> features.get_feature_names_out().tolist()
+    ['Intercept', 'sqrt(dist)', 'C(soil)[T.sand]']
+    >>> features.transform(table)
+    array([[1., 0., 0.],
+           [1., 1., 1.],
+           [1., 2., 0.]])
+    """
+
+    def __init__(
+        self, formula: str, functions: Mapping[str, Callable[..., Any]] | None = None
+    ) -> None:
+        self.formula = formula
+        self.functions = functions
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        self._check_parameters()
+        table = self._table(X, reset=True)
+        with self._explained(table):
+            matrix = (
+                _formulaic()
+                .Formula(self.formula)
+                .get_model_matrix(table, na_action="raise", context=self._context())
+            )
+        self.spec_ = matrix.model_spec
+        if not len(self.spec_.column_names):
+            raise ValueError(f"formula={self.formula!r} has no term; pass features=None for none.")
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        table = self._table(X, reset=False)
+        self._refuse_unseen(table)
+        with self._explained(table):
+            matrix = self.spec_.get_model_matrix(table, na_action="ignore", context=self._context())
+        return np.asarray(matrix, dtype=np.float64)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        check_is_fitted(self)
+        return np.asarray(self.spec_.column_names, dtype=object)
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "spec_")
+
+    def _check_parameters(self):
+        if not isinstance(self.formula, str) or not self.formula.strip():
+            raise ValueError(f"formula={self.formula!r} must be text such as '1 + x + C(group)'.")
+        if "~" in self.formula:
+            right = self.formula.split("~", 1)[1].strip()
+            raise ValueError(
+                f"formula={self.formula!r} has a left-hand side: write {right!r}, and pass y to "
+                "fit."
+            )
+        if "|" in self.formula:
+            raise ValueError(
+                f"formula={self.formula!r} has parts separated by '|': for effects that vary by "
+                "group, penalized, use the kernel Categorical(columns=…); for unpenalized ones, "
+                "C(group):x."
+            )
+        given = self.functions
+        if given is not None and not (
+            isinstance(given, Mapping) and all(map(callable, given.values()))
+        ):
+            raise TypeError(
+                f"functions={given!r:.60} must be None or a dict from names to functions, "
+                "such as {'hat': lambda x: abs(5 - x)}."
+            )
+
+    def _context(self):
+        return {**_FUNCTIONS, **(self.functions or {})}
+
+    def _table(self, X, reset):
+        """X as a data frame that formulaic reads; the columns of an array are x0, x1, …"""
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        if hasattr(X, "columns"):
+            return X
+        import pandas as pd
+
+        X = np.asarray(X)
+        if X.ndim != 2:
+            raise ValueError(f"X has shape {X.shape}; a formula needs a table, a row each sample.")
+        return pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+
+    @contextmanager
+    def _explained(self, table):
+        """formulaic's errors, with the columns that there are."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # formulaic's own
+                yield
+        except Exception as error:
+            said = re.sub(r"\x1b\[[0-9;]*m|[\u29da\u29db]", "", str(error)).split("\n")[0]
+            raise ValueError(
+                f"formula={self.formula!r} cannot be evaluated: {said}  The columns are "
+                f"{', '.join(map(str, table.columns))}; functions beside NumPy's elementary ones "
+                "go into functions={name: function}."
+            ) from error
+
+    def _refuse_unseen(self, table):
+        """A level that fit has not seen has no coefficient: an error that names it."""
+        for factor, (_, state) in self.spec_.encoder_state.items():
+            if "categories" not in state:
+                continue
+            known = set(state["categories"])
+            names = {node.id for node in ast.walk(ast.parse(factor)) if isinstance(node, ast.Name)}
+            for column in names.intersection(map(str, table.columns)):
+                unseen = sorted(set(np.unique(np.asarray(table[column]))) - known, key=str)
+                if unseen:
+                    raise ValueError(
+                        f"column {column!r} has the level {unseen[0]!r}, which the formula "
+                        f"{self.formula!r} has not seen in fit and has no coefficient for; it knows "
+                        f"{', '.join(map(repr, state['categories']))}.  Drop these rows, or let "
+                        f"the kernel take the levels: Categorical(columns={column!r})."
+                    )
+
+
+def _formulaic():
+    try:
+        import formulaic
+    except ImportError as missing:
+        raise ImportError(
+            "features given as a formula need the package formulaic: "
+            "pip install 'kernelbook[tables]'."
+        ) from missing
+    return formulaic

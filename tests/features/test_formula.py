@@ -1,0 +1,160 @@
+"""Features written as a formula on the columns of a table."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+
+from kernelbook import Formula, Gaussian, GRLSRegressor, SVMGBClassifier
+from kernelbook.features import Constant, as_features
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "dist": rng.uniform(0, 4, 40),
+            "t": np.linspace(0, 1, 40),
+            "soil": rng.choice(["clay", "peat", "sand"], 40),
+            "block": rng.integers(1, 4, 40),
+        }
+    )
+
+
+def test_columns_are_what_the_formula_says(table):
+    P = Formula("1 + sqrt(dist) + C(soil)").fit_transform(table)
+    expected = np.column_stack(
+        [np.ones(40), np.sqrt(table.dist), table.soil == "peat", table.soil == "sand"]
+    )
+    np.testing.assert_array_equal(P, expected)
+
+
+@pytest.mark.parametrize(
+    ("formula", "names"),
+    [
+        ("t", ["Intercept", "t"]),
+        ("t - 1", ["t"]),
+        ("0 + C(soil)", ["C(soil)[clay]", "C(soil)[peat]", "C(soil)[sand]"]),
+        ("soil:t - 1", ["soil[clay]:t", "soil[peat]:t", "soil[sand]:t"]),
+        ("1 + C(block)", ["Intercept", "C(block)[T.2]", "C(block)[T.3]"]),
+        ("poly(t, 2)", ["Intercept", "poly(t, 2)[1]", "poly(t, 2)[2]"]),
+        ("bs(t, df=4)", ["Intercept", *(f"bs(t, df=4)[{k}]" for k in range(1, 5))]),
+    ],
+)
+def test_names(table, formula, names):
+    features = Formula(formula).fit(table)
+    assert features.get_feature_names_out().tolist() == names
+    assert features.transform(table).shape == (40, len(names))
+
+
+def test_what_is_learned_in_fit_is_kept(table):
+    features = Formula("bs(t, df=5) + scale(dist) + C(soil)").fit(table)
+    P = features.transform(table)
+    for rows in (slice(0, 1), slice(7, 19)):
+        np.testing.assert_allclose(features.transform(table.iloc[rows]), P[rows], atol=1e-14)
+    again = pickle.loads(pickle.dumps(features))
+    np.testing.assert_array_equal(again.transform(table), P)
+
+
+def test_polars_gives_the_same_matrix(table):
+    pandas = Formula("sqrt(dist) + C(soil) + t:soil").fit(table)
+    polars = Formula("sqrt(dist) + C(soil) + t:soil").fit(pl.from_pandas(table))
+    assert polars.get_feature_names_out().tolist() == pandas.get_feature_names_out().tolist()
+    part = table.iloc[3:9]
+    np.testing.assert_array_equal(polars.transform(pl.from_pandas(part)), pandas.transform(part))
+
+
+def test_an_array_has_columns_x0_x1():
+    X = np.random.default_rng(1).normal(size=(20, 2))
+    np.testing.assert_array_equal(
+        Formula("1 + x0 + I(x1**2)").fit_transform(X),
+        np.column_stack([np.ones(20), X[:, 0], X[:, 1] ** 2]),
+    )
+
+
+def test_functions_of_ones_own(table):
+    features = Formula("hat(t) - 1", functions={"hat": lambda t: abs(0.5 - t)})
+    np.testing.assert_array_equal(features.fit_transform(table)[:, 0], abs(0.5 - table.t))
+    assert clone(features).functions == features.functions
+
+
+@pytest.mark.parametrize(
+    ("formula", "said"),
+    [
+        ("1 + distance", "'1 \\+ distance' cannot be evaluated: .*distance.*columns are dist, t"),
+        ("1 +* t", "cannot be evaluated"),
+        ("y ~ t", "left-hand side: write 't'"),
+        ("1 + (t | soil)", "Categorical\\(columns"),
+        ("  ", "formula='  ' must be text"),
+        ("t - t - 1", "has no term"),
+    ],
+)
+def test_errors_say_what_there_is(table, formula, said):
+    with pytest.raises(ValueError, match=said):
+        Formula(formula).fit(table)
+
+
+def test_functions_must_be_functions(table):
+    with pytest.raises(TypeError, match="functions=3 must be None or a dict"):
+        Formula("t", functions=3).fit(table)
+
+
+def test_an_unseen_level_is_named(table):
+    features = Formula("t + C(soil)").fit(table)
+    new = table.assign(soil="loess")
+    with pytest.raises(ValueError, match="column 'soil' has the level 'loess'.*'clay', 'peat'"):
+        features.transform(new)
+
+
+def test_a_missing_column_is_named(table):
+    features = Formula("t + C(soil)").fit(table)
+    with pytest.raises(ValueError, match="soil"):
+        features.transform(table.drop(columns="soil"))
+
+
+def test_a_gap_in_a_column_is_refused(table):
+    table.loc[3, "dist"] = np.nan
+    with pytest.raises(ValueError, match="dist"):
+        Formula("1 + dist").fit(table)
+    features = Formula("1 + t").fit(table)
+    table.loc[5, "t"] = np.nan
+    model = GRLSRegressor(Gaussian(1.0, columns="block"), features=features)
+    with pytest.raises(ValueError, match="NaN|nan"):
+        model.fit(table[["t", "block"]], np.ones(40))
+
+
+def test_text_is_a_formula_in_every_learner(table):
+    y = 3 * table.t + np.sin(table.dist)
+    X = table[["t", "dist"]]
+    a = GRLSRegressor(Gaussian(1.0), features="1 + t", reg=1e-3).fit(X, y)
+    P = np.column_stack([np.ones(40), table.t])
+    b = GRLSRegressor(
+        Gaussian(1.0), features=lambda X: np.column_stack([np.ones(len(X)), X[["t"]]])
+    )
+    b.set_params(reg=1e-3).fit(X, y)
+    np.testing.assert_allclose(a.predict(X), b.predict(X), atol=1e-9)
+    assert a.features_.get_feature_names_out().tolist() == ["Intercept", "t"]
+    machine = SVMGBClassifier(Gaussian(1.0), features="1 + t").fit(X, y > np.median(y))
+    assert machine.coef_.shape[-1] == P.shape[1]
+
+
+@pytest.mark.parametrize(
+    ("features", "said"),
+    [
+        (["x0", "x1"], r"features='1 \+ x0 \+ x1'"),
+        ([0, 2], r"features='1 \+ x0 \+ x2'"),
+        (1, "features='constant'"),
+        ([], "features=None"),
+    ],
+)
+def test_habits_from_elsewhere_get_a_hint(features, said):
+    with pytest.raises(TypeError, match=said):
+        as_features(features)
+
+
+def test_constant_is_still_the_constant():
+    assert isinstance(as_features("constant"), Constant)
