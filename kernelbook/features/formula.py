@@ -21,11 +21,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 __all__ = ["Formula"]
 
-_FUNCTIONS = {
-    name: getattr(np, name)
-    for name in ("abs", "arctan", "cos", "exp", "expm1", "log", "log10", "log1p", "log2")
-    + ("maximum", "minimum", "sign", "sin", "sqrt", "tan", "tanh")
-}
+_NAMES = "abs arctan cos exp expm1 log log10 log1p log2 maximum minimum sign sin sqrt tan tanh"
+_FUNCTIONS = {name: getattr(np, name) for name in _NAMES.split()}
 
 
 class Formula(TransformerMixin, BaseEstimator):
@@ -140,7 +137,7 @@ class Formula(TransformerMixin, BaseEstimator):
             raise ValueError(
                 f"formula={self.formula!r} cannot be evaluated: {said}  The columns are "
                 f"{', '.join(map(str, table.columns))}; functions beside NumPy's elementary ones "
-                "go into functions={name: function}."
+                "go into functions={name: function}; 'constant' is the constant alone."
             ) from error
 
     def _refuse_unseen(self, table):
@@ -154,8 +151,8 @@ class Formula(TransformerMixin, BaseEstimator):
                 unseen = sorted(set(np.unique(np.asarray(table[column]))) - known, key=str)
                 if unseen:
                     raise ValueError(
-                        f"column {column!r} has the level {unseen[0]!r}, which the formula "
-                        f"{self.formula!r} has not seen in fit and has no coefficient for; it knows "
+                        f"column {column!r} has the level {unseen[0]!r}, which fit has not seen: "
+                        f"{self.formula!r} has no coefficient for it, only for "
                         f"{', '.join(map(repr, state['categories']))}.  Drop these rows, or let "
                         f"the kernel take the levels: Categorical(columns={column!r})."
                     )

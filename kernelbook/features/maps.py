@@ -205,5 +205,6 @@ def _as_formula(features):
     """What to write for a list of columns, or a number."""
     if isinstance(features, list | tuple) and features:
         terms = [f"x{c}" if isinstance(c, int) else str(c) for c in features]
-        return f"columns that go free are written as a formula, features={' + '.join(['1', *terms])!r}."
+        formula = " + ".join(["1", *terms])
+        return f"columns that go free are written as a formula, features={formula!r}."
     return "for the constant write features='constant', for no feature features=None."

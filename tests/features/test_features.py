@@ -202,13 +202,14 @@ def test_a_column_transformer_may_select_by_name():
 @pytest.mark.parametrize(
     ("bad", "error", "says"),
     [
-        ("bias", ValueError, r"features='bias' is not known; pass 'constant'"),
-        (3.0, TypeError, r"features=3.0 is neither"),
+        ("bias", ValueError, r"formula='bias' cannot be evaluated.*columns are x0, x1.*'constant'"),
+        (3.0, TypeError, r"features=3.0: for the constant write features='constant'"),
+        ({1, 2}, TypeError, r"features=\{1, 2\} is neither"),
     ],
 )
 def test_what_is_no_feature_map_is_refused(bad, error, says):
     with pytest.raises(error, match=says):
-        as_features(bad)
+        as_features(bad).fit(np.zeros((3, 2)))
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def test_functions_must_be_functions(table):
 def test_an_unseen_level_is_named(table):
     features = Formula("t + C(soil)").fit(table)
     new = table.assign(soil="loess")
-    with pytest.raises(ValueError, match="column 'soil' has the level 'loess'.*'clay', 'peat'"):
+    with pytest.raises(ValueError, match=r"column 'soil' has the level 'loess'.*'clay', 'peat'"):
         features.transform(new)
 
 
@@ -123,7 +123,7 @@ def test_a_gap_in_a_column_is_refused(table):
     features = Formula("1 + t").fit(table)
     table.loc[5, "t"] = np.nan
     model = GRLSRegressor(Gaussian(1.0, columns="block"), features=features)
-    with pytest.raises(ValueError, match="NaN|nan"):
+    with pytest.raises(ValueError, match=r"NaN|nan"):
         model.fit(table[["t", "block"]], np.ones(40))
 
 
