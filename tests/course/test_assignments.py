@@ -35,7 +35,7 @@ def released(assignment):
 
 
 def wrong(assignment):
-    return import_module(f".wrong_{assignment.name}", __package__).WRONG
+    return import_module(f".wrong.{assignment.name}", __package__).WRONG
 
 
 def solutions(assignment):

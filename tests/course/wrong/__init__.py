@@ -1,0 +1,1 @@
+"""Plausible mistakes: for each question, what to replace in its solution, and by what."""
