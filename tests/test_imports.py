@@ -38,8 +38,8 @@ CYCLES = {
     # A sum of kernels is a kernel, and kernels can be added: `Kernel.__add__` imports `Sum` late.
     frozenset({"kernelbook.kernels.algebra", "kernelbook.kernels.base"}),
 }
-ROBUST = "kernelbook.solvers.svm.robust"
-MAY_IMPORT_ROBUST = {"kernelbook.solvers.svm.solve"}
+ROBUST = "kernelbook.solvers.svm.solve"
+MAY_IMPORT_ROBUST = {"kernelbook.solvers.svm.several"}
 """Where a solver is chosen; the fast ones must not depend on the robust one."""
 
 

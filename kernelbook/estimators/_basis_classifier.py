@@ -4,7 +4,7 @@ from sklearn.base import ClassifierMixin
 
 from kernelbook.bases import as_basis
 from kernelbook.estimators._base import FreeFeatureEstimator
-from kernelbook.estimators._validation import check_features, labels, sample_penalties
+from kernelbook.estimators._validation import classes_and_penalties
 
 __all__ = ["BasisClassifier"]
 
@@ -25,14 +25,7 @@ class BasisClassifier(ClassifierMixin, FreeFeatureEstimator):
     def _penalized_sample(self, X, y, sample_weight):
         """The sample, its classes, their codes, and the penalty C_i of each sample's loss."""
         sample = self._sample(X, y, sample_weight)
-        classes, codes = labels(sample.y)
-        check_features(sample.P, sample.w)
-        return (
-            sample,
-            classes,
-            codes,
-            sample_penalties(self.C, self.class_weight, classes, codes, sample.w),
-        )
+        return sample, *classes_and_penalties(self, sample)
 
 
 def seeded(basis, seed):

@@ -13,13 +13,39 @@ __all__ = [
     "check_features",
     "check_labels",
     "check_matrix",
+    "check_parameters",
     "check_positive",
     "check_rtol",
+    "classes_and_penalties",
     "labels",
     "sample_penalties",
 ]
 
 SMALLEST = float(np.finfo(float).tiny)
+
+
+def check_parameters(model, *, positive=(), counts=None, choices=None):
+    """Refuse parameters of a learner that cannot mean anything.
+
+    Parameters
+    ----------
+    positive : names of positive numbers
+    counts : {name of an integer ≥ 1: what means "no limit", or None}
+    choices : {name: what it may be}
+    """
+    for name in positive:
+        check_positive(name, getattr(model, name))
+    for name, unlimited in (counts or {}).items():
+        check_count(name, getattr(model, name), unlimited)
+    for name, known in (choices or {}).items():
+        check_choice(name, getattr(model, name), known)
+
+
+def classes_and_penalties(model, sample):
+    """(classes, codes, C_i) of a classifier's sample, which must have two classes or more."""
+    classes, codes = labels(sample.y)
+    check_features(sample.P, sample.w)
+    return classes, codes, sample_penalties(model.C, model.class_weight, classes, codes, sample.w)
 
 
 def check_positive(name, value):

@@ -27,12 +27,7 @@ from kernelbook.estimators._conditioning import (
 )
 from kernelbook.estimators._early_stopping import STOP, Step, start
 from kernelbook.estimators._multiclass import SCHEMES, class_scores, predicted
-from kernelbook.estimators._validation import (
-    check_choice,
-    check_count,
-    check_positive,
-    check_rtol,
-)
+from kernelbook.estimators._validation import check_count, check_parameters, check_rtol
 from kernelbook.numeric.threads import serial_blas
 from kernelbook.solvers.primal.growing.selection import SELECT
 
@@ -258,12 +253,12 @@ class IncrementalSVMClassifier(BasisClassifier):
             )
 
     def _check_parameters(self):
-        check_positive("C", self.C)
-        check_positive("tol", self.tol)
-        check_count("max_basis", self.max_basis)
-        check_choice("select", self.select, SELECT)
-        check_choice("multiclass", self.multiclass, SCHEMES)
-        check_choice("train_on", self.train_on, ("all", "centers"))
+        check_parameters(
+            self,
+            positive=("C", "tol"),
+            counts={"max_basis": None},
+            choices={"select": SELECT, "multiclass": SCHEMES, "train_on": ("all", "centers")},
+        )
         if self.stop is not None and not (isinstance(self.stop, str) and self.stop in STOP):
             raise ValueError(f"stop={self.stop!r} is not known; use None, 'held_out' or 'cv'.")
         if self.patience is not None:

@@ -21,12 +21,7 @@ from kernelbook.certificates import Certificate
 from kernelbook.estimators._basis_classifier import BasisClassifier
 from kernelbook.estimators._conditioning import WARN_DROPPED, rounding_bound, warn_of_rounding
 from kernelbook.estimators._multiclass import SCHEMES, binary_problems, class_scores, predicted
-from kernelbook.estimators._validation import (
-    check_choice,
-    check_count,
-    check_positive,
-    check_rtol,
-)
+from kernelbook.estimators._validation import check_parameters, check_rtol
 from kernelbook.solvers.primal.solve import LOSSES, solve_primal
 
 __all__ = ["PrimalSVMClassifier"]
@@ -222,14 +217,18 @@ class PrimalSVMClassifier(BasisClassifier):
         )
 
     def _check_parameters(self):
-        check_positive("C", self.C)
-        check_positive("tol", self.tol)
+        check_parameters(
+            self,
+            positive=("C", "tol"),
+            counts={"max_iter": None},
+            choices={
+                "solver": LOSSES,
+                "loss": ("hinge", "squared_hinge"),
+                "multiclass": SCHEMES,
+                "orthonormalization": METHODS,
+            },
+        )
         check_rtol(self.rtol)
-        check_count("max_iter", self.max_iter)
-        check_choice("solver", self.solver, LOSSES)
-        check_choice("loss", self.loss, ("hinge", "squared_hinge"))
-        check_choice("multiclass", self.multiclass, SCHEMES)
-        check_choice("orthonormalization", self.orthonormalization, METHODS)
         if self.loss not in LOSSES[self.solver]:
             can = [name for name, losses in LOSSES.items() if self.loss in losses]
             raise ValueError(

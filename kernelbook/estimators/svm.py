@@ -26,19 +26,17 @@ from kernelbook.estimators._multiclass import (
     predicted,
 )
 from kernelbook.estimators._validation import (
-    check_choice,
-    check_count,
-    check_features,
     check_matrix,
+    check_parameters,
     check_positive,
-    labels,
-    sample_penalties,
+    classes_and_penalties,
 )
 from kernelbook.estimators._warm_start import LastFit
 from kernelbook.features import check_order
-from kernelbook.solvers.svm.kernel_source import KernelSource, MatrixSource
-from kernelbook.solvers.svm.solution import Tolerance
-from kernelbook.solvers.svm.solve import ABILITIES, SOLVERS, solve_all
+from kernelbook.solvers.svm.certificate import Tolerance
+from kernelbook.solvers.svm.problem import KernelSource, MatrixSource
+from kernelbook.solvers.svm.several import solve_several
+from kernelbook.solvers.svm.solve import ABILITIES, SOLVERS, solve_binary
 
 __all__ = ["C_from_reg", "SVMGBClassifier", "reg_from_C"]
 
@@ -188,28 +186,31 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
             The feature matrix, with kernel="precomputed" only.
         """
         self._check_parameters()
-        check_matrix("P", P)
+        if P is not None:
+            check_matrix("P", P)
         with self._fresh():
             self._fit(self._sample(X, y, sample_weight, P))
         self._warn_unless_converged()
         return self
 
     def _fit(self, sample):
-        classes, codes = labels(sample.y)
-        check_features(sample.P, sample.w)
-        if not self._precomputed:
-            check_order(sample.P, sample.X, self.kernel_)
-        C = sample_penalties(self.C, self.class_weight, classes, codes, sample.w)
-        problems = list(binary_problems(codes, classes.size, self.multiclass))
-        by_pairs = self.multiclass == "ovo" and classes.size > 2
-        groups = members(codes, classes.size) if by_pairs else None
-        what = (classes, self.multiclass)
-        source = self._source(sample)
-        solutions = solve_all(
-            source, sample.P, C, problems, members=groups,
-            starts=self._starts(sample, C, problems, *what), solver=self.solver,
-            tolerance=self._tolerance, max_iter=self.max_iter, verbose=self.verbose,
-        )  # fmt: skip
+        classes, codes, C = classes_and_penalties(self, sample)
+        source, what = self._source(sample), (classes, self.multiclass)
+        options = {
+            "solver": self.solver, "tolerance": Tolerance(self.tol, self.gap_tol),
+            "max_iter": self.max_iter, "verbose": self.verbose,
+        }  # fmt: skip
+        if classes.size == 2:
+            problems = [(np.arange(codes.size), np.where(codes == 1, 1.0, -1.0))]
+            (start,) = self._starts(sample, C, problems, *what)
+            data = sample.P, problems[0][1], C
+            solutions = [solve_binary(source, *data, start=start, **options)]
+        else:
+            problems = list(binary_problems(codes, classes.size, self.multiclass))
+            starts = self._starts(sample, C, problems, *what)
+            groups = members(codes, classes.size) if self.multiclass == "ovo" else None
+            data = sample.P, C, problems
+            solutions = solve_several(source, *data, members=groups, starts=starts, **options)
         if self.verbose:
             for i, solution in enumerate(solutions):
                 print(f"problem {i + 1}: {solution.certificate}")
@@ -217,10 +218,6 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         self._last = None
         if self.warm_start:
             self._last = LastFit.of(sample.size, sample.kept, C, problems, solutions, *what)
-
-    @property
-    def _tolerance(self):
-        return Tolerance(self.tol, self.gap_tol)
 
     def _starts(self, sample, C, problems, classes, scheme):
         """For each problem the β to start from, or None."""
@@ -231,11 +228,13 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
 
     def _source(self, sample):
         """The kernel on the sample, and what may be assumed of it."""
-        if self._precomputed:
+        if self._pairwise:
             return MatrixSource(sample.X)
         kernel, definiteness = self.kernel_, "unknown"
         if kernel._proven:
             definiteness = "cpd" if kernel.cpd_order > 0 else "pd"
+        if kernel.cpd_order > 0:
+            check_order(sample.P, sample.X, kernel)
         origin = far_origin(kernel, sample.X, sample.P)
         return KernelSource(kernel, sample.X, definiteness, origin)
 
@@ -270,7 +269,7 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         self._scheme = self.multiclass
 
     def _warn_unless_converged(self):
-        proof, tolerance = self.certificate_, self._tolerance
+        proof, tolerance = self.certificate_, Tolerance(self.tol, self.gap_tol)
         parts = proof.parts or (proof,)
         if all(tolerance.accepts(part) for part in parts):
             return
@@ -287,13 +286,12 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         )
 
     def _check_parameters(self):
-        check_positive("C", self.C)
-        check_positive("tol", self.tol)
-        if self.gap_tol is not None:
-            check_positive("gap_tol", self.gap_tol)
-        check_count("max_iter", self.max_iter, unlimited=-1)
-        check_choice("solver", self.solver, SOLVERS)
-        check_choice("multiclass", self.multiclass, SCHEMES)
+        check_parameters(
+            self,
+            positive=("C", "tol") if self.gap_tol is None else ("C", "tol", "gap_tol"),
+            counts={"max_iter": -1},
+            choices={"solver": SOLVERS, "multiclass": SCHEMES},
+        )
         if self.warm_start and self.solver != "auto" and not ABILITIES[self.solver].takes_start:
             raise ValueError(
                 f"warm_start={self.warm_start!r} needs solver='auto' or 'robust': "

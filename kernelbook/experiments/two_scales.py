@@ -33,7 +33,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
 from kernelbook import GaussianBasis, orthonormalize
-from kernelbook.solvers.svm.robust import solve_robust
+from kernelbook.solvers.svm.solve import solve_robust
 
 __all__ = ["C_GRID", "DOUBLE", "READINGS", "SINGLE", "cross_validate", "error", "settings"]
 

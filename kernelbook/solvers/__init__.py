@@ -13,9 +13,9 @@ the ℓ features φ_p are not penalized.  Three rooms, by what is minimized over
 
 | problem | m | ℓ | d | order | solver |
 |---|---|---|---|---|---|
-| hinge, kernel | up to 1,000 | any | any | any | `svm.robust` (one), `svm.pairs` (many; order 0) |
+| hinge, kernel | up to 1,000 | any | any | any | `svm.solve` (one), `svm.pairs` (many; order 0) |
 | | above 1,000 | span has the constant | any | 0 | `svm.large` |
-| | above 1,000 | any other | any | any | `svm.robust` |
+| | above 1,000 | any other | any | any | `svm.solve` |
 | hinge, every C | hundreds | any | any | any | `svm.path` |
 | hinge, linear or few functions | any | any | any | – | `primal.dcd`, then Newton steps |
 | hinge, functions one by one | any | any | any | – | `primal.growing` |

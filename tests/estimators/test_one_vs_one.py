@@ -10,13 +10,12 @@ from sklearn.svm import SVC
 from kernelbook import Gaussian, Linear, Polynomials, SVMGBClassifier, ThinPlate
 from kernelbook.estimators import svm
 from kernelbook.kernels import FunctionKernel, Matern
-from kernelbook.solvers.svm import finish
-from kernelbook.solvers.svm import solve as front_door
+from kernelbook.solvers.svm import certificate, several
 from kernelbook.solvers.svm.certificate import certify
 from kernelbook.solvers.svm.large.solve import solve_large
 from kernelbook.solvers.svm.pairs.blocks import ClassBlocks, PairMatrix
 from kernelbook.solvers.svm.pairs.solve import solve_pair
-from kernelbook.solvers.svm.robust import EXACT_UP_TO as SMALL
+from kernelbook.solvers.svm.solve import EXACT_UP_TO as SMALL
 
 
 def classes_of(sizes, d=3, seed=1):
@@ -218,24 +217,24 @@ class Seen:
             seen.failures += found is None
             return found
 
-        class Fit(front_door._Fit):
+        class Fit(several._Fit):
             def on_gram(self, *args):
                 seen.matrices += 1
                 return super().on_gram(*args)
 
-        def solve_all(*args, **options):
+        def solve_several(*args, **options):
             seen.starts.append(options["starts"])
-            return front_door.solve_all(*args, **options)
+            return several.solve_several(*args, **options)
 
         def certify_sized(h, P, y, C, beta, lam, size):
             seen.sizes.append(size)
             return certify(h, P, y, C, beta, lam, size)
 
-        monkeypatch.setattr(front_door, "solve_large", large)
-        monkeypatch.setattr(front_door, "solve_pair", small)
-        monkeypatch.setattr(front_door, "_Fit", Fit)
-        monkeypatch.setattr(svm, "solve_all", solve_all)
-        monkeypatch.setattr(finish, "certify", certify_sized)
+        monkeypatch.setattr(several, "solve_large", large)
+        monkeypatch.setattr(several, "solve_pair", small)
+        monkeypatch.setattr(several, "_Fit", Fit)
+        monkeypatch.setattr(svm, "solve_several", solve_several)
+        monkeypatch.setattr(certificate, "certify", certify_sized)
 
 
 MIXED = [SMALL - 200, 300, 40]

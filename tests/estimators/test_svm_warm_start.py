@@ -5,10 +5,9 @@ import pytest
 from sklearn.base import clone
 
 from kernelbook import Gaussian, Polynomials, SVMGBClassifier
-from kernelbook.solvers.svm.kernel_source import KernelSource
+from kernelbook.solvers.svm.certificate import Tolerance
 from kernelbook.solvers.svm.large.solve import MovingProduct, solve_large
-from kernelbook.solvers.svm.problem import _add_low_rank
-from kernelbook.solvers.svm.solution import Tolerance
+from kernelbook.solvers.svm.problem import KernelSource, _add_low_rank
 
 GRID = [0.1, 0.3, 1.0, 3.0, 10.0]
 

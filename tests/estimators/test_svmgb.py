@@ -25,7 +25,7 @@ from kernelbook import (
     reg_from_C,
 )
 from kernelbook.estimators._multiclass import binary_problems, class_scores, predicted
-from kernelbook.solvers.svm.robust import solve_robust
+from kernelbook.solvers.svm.solve import solve_robust
 from tests.naive import svm as naive
 
 

@@ -25,7 +25,7 @@ from kernelbook.solvers.svm import convexity
 from kernelbook.solvers.svm.certificate import certify
 from kernelbook.solvers.svm.convexity import definiteness_of
 from kernelbook.solvers.svm.problem import prepare
-from kernelbook.solvers.svm.robust import solve_robust
+from kernelbook.solvers.svm.solve import solve_robust
 
 
 def xor(m, seed=0, noise=0.3, d=3):

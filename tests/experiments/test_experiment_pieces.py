@@ -316,7 +316,7 @@ def test_rounded_shares_have_no_crumbs_and_sum_to_one():
 @pytest.mark.parametrize("share", [0.5, 1e-3, 1e-9])
 def test_a_pure_topic_silences_its_documents(share):
     """Whatever the size of the share; and the rest of the machine does not notice them."""
-    from kernelbook.solvers.svm.robust import solve_robust
+    from kernelbook.solvers.svm.solve import solve_robust
 
     rng = np.random.default_rng(8)
     X = rng.normal(size=(40, 3))

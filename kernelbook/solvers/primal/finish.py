@@ -22,9 +22,11 @@ from scipy import linalg, sparse
 from kernelbook.certificates import Certificate
 from kernelbook.solvers.primal.passes import nearly_one, snapped
 from kernelbook.solvers.primal.problem import MAX_DIRECT_C
-from kernelbook.solvers.svm.certificate import constraint_residual, violation
-from kernelbook.solvers.svm.multipliers import choose_multipliers, hard_margin_multipliers
-from kernelbook.solvers.svm.solution import at_bounds
+from kernelbook.solvers.svm.certificate import at_bounds, constraint_residual, violation
+from kernelbook.solvers.svm.multipliers import (
+    choose_multipliers,
+    hard_margin_multipliers,
+)
 
 __all__ = ["PrimalSolution", "finish", "relative_gap", "separated"]
 

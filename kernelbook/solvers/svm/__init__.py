@@ -3,28 +3,29 @@
     primal:  minimize  ½|f|² + Σ C_i (1 − y_i f(x_i))₊,      f = Σ β_i Φ(x_i, ·) + Σ λ_p φ_p
     dual:    minimize  ½βᵀΦβ − yᵀβ,      Pᵀβ = 0,   0 ≤ y_iβ_i ≤ C_i
 
-`solve.solve_all` is the front door.  For each binary problem it takes the first solver that
-applies, and the next one where the certificate is not good enough:
+`solve.solve_binary` is the front door of one binary problem, `several.solve_several` that of many
+classes.  Each takes the first solver that applies, and the next one where the certificate is not
+good enough:
 
 ===================  ===============  ==========================  =================================
 solver               samples m        kernel                      features
 ===================  ===============  ==========================  =================================
 `large.solve`        more than 1,000  definite, dense rows        the constant in their span
 `pairs.solve`        up to 1,000      definite                    any (only for pairs of classes)
-`robust`             any              any, tested where unknown   any
+`solve.solve_robust` any              any, tested where unknown   any
 `reference`          any              any, tested where unknown   any (only if asked for: cvxopt)
 ===================  ===============  ==========================  =================================
 
 **Why.**  `large` reads a single-precision matrix, whose rows are computed when needed.  `pairs` is
-one compiled call for hundreds of small problems.  `robust` uses a Gram matrix in double precision
-and a relay of methods, `smo` → `active_set` → `interior`; for one small problem it needs the least
-compiled code and a few milliseconds.  `reference` is the papers' own program, to be read.
+one compiled call for hundreds of small problems.  `solve_robust` uses a Gram matrix in double
+precision and a relay of methods, `smo` → `active_set` → `interior`; for one small problem it needs
+the least compiled code and a few milliseconds.  `reference` is the papers' own program, to be read.
 
-**The way through.**  `problem` brings the dual into solver units → a solver finds a point (β, ν) →
-`finish` makes it feasible (`feasibility`), chooses λ (`multipliers`) and certifies it
-(`certificate`) → a `solution.Tolerance` accepts it or does not.  `kernel_source` supplies Gram
-matrix, blocks and products; `convexity` tests matrices of which nothing is known.  `path/` follows
-the solution as C changes.
+**The way through.**  `problem` supplies Gram matrix, blocks and products, and brings the dual into
+solver units → a solver finds a point (β, ν) → `certificate.finish` makes it feasible
+(`feasibility`), determines λ (by least squares, or where the data leave a choice by the rule of
+`multipliers`) and certifies it → a `certificate.Tolerance` accepts it or does not.  `convexity`
+tests matrices of which nothing is known.  `path/` follows the solution as C changes.
 
 **Words.**  *Free* support vectors have 0 < α_i < C_i, α = y∘β; *bounded* ones α_i = C_i.  The
 *violation* is LIBSVM's m(α) − M(α), in units of the margin.  The *face* is the set of coordinates

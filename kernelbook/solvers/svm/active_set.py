@@ -34,15 +34,18 @@ import numpy as np
 from scipy import linalg
 
 from kernelbook.numeric.blas import cholesky, solve_factored
-from kernelbook.solvers.svm.certificate import violation
 
-__all__ = ["INITIAL_DAMPING", "active_set_newton", "exact_step", "face_minimizer"]
+__all__ = [
+    "FINAL_DAMPING_FACTOR", "INITIAL_DAMPING", "active_set_newton", "exact_step", "face_minimizer",
+]  # fmt: skip
 
 EPS = np.finfo(float).eps
 MAX_CLIPPING_ROUNDS = 12
 """How often a step may be re-solved because coordinates left the box."""
 INITIAL_DAMPING = 1e-2
 """First ε, in units of K's diagonal, from a good start."""
+FINAL_DAMPING_FACTOR = 1e-3
+"""How fast the damping falls once the face is found."""
 
 
 def active_set_newton(
@@ -67,22 +70,25 @@ def active_set_newton(
     eps, least = damping * scale, 1e-13 * scale * max(1, len(y))
     best, lowest, idle, patience = (np.inf, beta, nu), np.inf, 0, 10
     for step in range(max_steps):
-        # Measure: gradient, residual, objective; keep the best point.
+        # Measure: gradient, residual, objective, and what is violated; keep the best point.
         Kb = K @ beta
-        v = y - Kb - Q @ nu
-        r = Q.T @ beta
-        error, value = _error(beta, v, r, lower, upper), (0.5 * Kb - y) @ beta
+        v, r = y - Kb - Q @ nu, Q.T @ beta
+        may_grow, may_fall = beta < upper, beta > lower
+        size = np.abs(beta).sum()
+        error = v[may_grow].max(initial=0.0) - v[may_fall].min(initial=0.0)
+        error += np.abs(r).max(initial=0.0) / (size or 1.0)
+        value = (0.5 * Kb - y) @ beta
         # The violation may rise on the way, but the objective must fall.
         better = error < 0.5 * best[0] or value < lowest - 1e-3 * abs(lowest)
         idle = 0 if better else idle + 1
         lowest = min(lowest, value)
         if error < best[0]:
             best = (error, beta, nu)
-        rounding = EPS * (1 + scale * np.abs(beta).sum() + np.abs(nu).max(initial=0.0))
+        rounding = EPS * (1 + scale * size + np.abs(nu).max(initial=0.0))
         if error <= rounding or idle > patience:
             return *best[1:], step
         # The face, and the minimizer over it within the box.
-        F = np.flatnonzero(((beta > lower) | (v > 0)) & ((beta < upper) | (v < 0)))
+        F = np.flatnonzero((may_fall | (v > 0)) & (may_grow | (v < 0)))
         if max_face is not None and F.size > max_face:
             return *best[1:], step
         try:
@@ -101,19 +107,13 @@ def active_set_newton(
         beta = moved
         if t > 0.1:
             nu = nu + t * mu
-        # The next damping.  If an undamped step inside the box does not help, rounding is left.
-        undamped = t == 1 and eps <= 1e-8 * scale
-        patience = 2 if undamped and np.all((target > lower[F]) & (target < upper[F])) else 10
-        eps = max(0.1 * eps, least) if t > 0.5 else 10 * eps if t < 0.1 else eps
+        # The next damping.  If an undamped step inside the box does not help, rounding is left; if
+        # nothing was clipped, this is the face, and damping has done its work.
+        inside = t == 1 and np.all((target > lower[F]) & (target < upper[F]))
+        patience = 2 if inside and eps <= 1e-8 * scale else 10
+        factor = FINAL_DAMPING_FACTOR if inside else 0.1
+        eps = max(factor * eps, least) if t > 0.5 else 10 * eps if t < 0.1 else eps
     return *best[1:], max_steps
-
-
-def _error(beta, v, r, lower, upper):
-    """KKT violation plus the constraint's, in comparable units."""
-    size = np.abs(beta).sum()
-    return violation(beta, v, lower, upper) + (
-        np.abs(r).max(initial=0.0) / size if size > 0 else 0.0
-    )
 
 
 def face_minimizer(H, Q, v, r, lower, upper, beta, F, eps, max_clipped=0.5):

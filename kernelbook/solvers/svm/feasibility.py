@@ -35,7 +35,7 @@ from kernelbook.numeric.jit import jit
 from kernelbook.numeric.piecewise_linear import zero_of_slope
 from kernelbook.numeric.small_algebra import factorize, solve
 
-__all__ = ["is_feasible", "make_feasible", "project_to_feasible"]
+__all__ = ["ROUNDING", "make_feasible", "project_to_feasible"]
 
 ROUNDING = float(8 * np.finfo(float).eps)
 
@@ -57,8 +57,6 @@ def make_feasible(Q, beta, lower, upper):
     Q : (m, r) array
         Orthonormal columns that span the features.
     """
-    if is_feasible(Q, beta, lower, upper):
-        return beta.copy()
     moved = _snap(np.clip(beta, lower, upper), lower, upper)
     near = _move_inside(Q, moved, lower, upper)
     if _satisfies(Q, near):
@@ -72,27 +70,6 @@ def make_feasible(Q, beta, lower, upper):
         if _satisfies(Q, candidate, 1e-9):
             return candidate
     return np.zeros_like(beta)
-
-
-@jit(brief=True)
-def is_feasible(Q, beta, lower, upper):
-    """Whether nothing needs repair: in the box, close to a bound only if at it, and Qᵀβ = 0."""
-    largest, square = 0.0, 0.0
-    for i in range(beta.size):
-        largest = max(largest, abs(beta[i]))
-    for i in range(beta.size):
-        near = min(1e-14 * largest, 0.5 * (upper[i] - lower[i]))
-        below, above = beta[i] - lower[i], upper[i] - beta[i]
-        if not (below == 0.0 or below > near) or not (above == 0.0 or above > near):
-            return False
-        square += beta[i] * beta[i]
-    for p in range(Q.shape[1]):
-        residual = 0.0
-        for i in range(beta.size):
-            residual += Q[i, p] * beta[i]
-        if not abs(residual) <= ROUNDING * np.sqrt(square):
-            return False
-    return True
 
 
 def _snap(beta, lower, upper):

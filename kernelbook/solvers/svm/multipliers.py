@@ -39,10 +39,11 @@ import numpy as np
 from scipy import linalg
 from scipy.optimize import nnls
 
-from kernelbook.numeric.jit import jit
 from kernelbook.numeric.threads import one_thread
 
-__all__ = ["choose_multipliers", "evenly_spaced", "hard_margin_multipliers", "mean_bias"]
+__all__ = [
+    "NEGLIGIBLE_ROW", "RANK_RTOL", "choose_multipliers", "evenly_spaced", "hard_margin_multipliers",
+]  # fmt: skip
 
 SLIVER = 1e-11
 """Inequalities violated by less are violated by rounding only."""
@@ -67,10 +68,6 @@ def choose_multipliers(h, Q, y, w, at_zero, at_C, guess):
     """
     if Q.shape[1] == 0:
         return guess
-    if Q.shape[1] == 1:
-        bias, found = mean_bias(h, Q[:, 0], y, at_zero, at_C)
-        if found:
-            return np.array([bias / Q[0, 0]])
     free = ~(at_zero | at_C)
     V, R = _whiten(Q, w)
     negligible = NEGLIGIBLE_ROW * np.linalg.norm(V, axis=1).max()
@@ -83,23 +80,6 @@ def choose_multipliers(h, Q, y, w, at_zero, at_C, guess):
         g = sign * (y - h - V @ x)[~free]
         x = x + N @ _least_distance(G, g, N.T @ (R @ guess - x))
     return linalg.solve_triangular(R, x)
-
-
-@jit(brief=True)
-def mean_bias(h, q, y, at_zero, at_C):
-    """(the mean of y − h over the free samples, whether q is constant and any sample is free).
-
-    The numbers are nearly equal, so their differences from the first are averaged.
-    """
-    first, total, count = 0.0, 0.0, 0
-    for i in range(q.size):
-        if q[i] != q[0]:
-            return 0.0, False
-        if not (at_zero[i] or at_C[i]):
-            first = y[i] - h[i] if count == 0 else first
-            total += (y[i] - h[i]) - first
-            count += 1
-    return (first + total / count, True) if count > 0 else (0.0, False)
 
 
 def hard_margin_multipliers(Q, y, w):

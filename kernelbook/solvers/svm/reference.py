@@ -28,10 +28,9 @@ Chapter: book/free/svmgb
 import numpy as np
 from scipy import linalg
 
+from kernelbook.solvers.svm.certificate import DEFAULT_TOLERANCE, finish
 from kernelbook.solvers.svm.convexity import definiteness_of
-from kernelbook.solvers.svm.finish import finish
-from kernelbook.solvers.svm.problem import pose
-from kernelbook.solvers.svm.solution import DEFAULT_TOLERANCE, DualPoint
+from kernelbook.solvers.svm.problem import DualPoint, pose
 
 __all__ = ["conditional_gram", "solve_reference"]
 
@@ -49,7 +48,7 @@ def solve_reference(
     max_iter=-1,
     verbose=0,
 ):
-    """Solve one binary problem; parameters and result as in `svm.robust.solve_robust`."""
+    """Solve one binary problem; parameters and result as in `svm.solve.solve_robust`."""
     cvxopt = _import_cvxopt()
     options = {
         "show_progress": bool(verbose),

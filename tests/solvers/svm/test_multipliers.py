@@ -7,14 +7,14 @@ from scipy.optimize import linprog, nnls
 
 from kernelbook.numeric.column_space import column_space
 from kernelbook.solvers.svm import multipliers
+from kernelbook.solvers.svm.certificate import at_bounds
 from kernelbook.solvers.svm.multipliers import (
     _least_distance,
     _nearest,
     choose_multipliers,
     hard_margin_multipliers,
 )
-from kernelbook.solvers.svm.robust import solve_robust
-from kernelbook.solvers.svm.solution import at_bounds
+from kernelbook.solvers.svm.solve import solve_robust
 from tests.samples.svm import gaussian
 
 cvxopt = pytest.importorskip("cvxopt")

@@ -8,17 +8,16 @@ from scipy.spatial.distance import cdist
 
 from kernelbook.numeric.column_space import column_space
 from kernelbook.numeric.span_basis import constant_first
-from kernelbook.solvers.svm import robust
+from kernelbook.solvers.svm import solve
 from kernelbook.solvers.svm.active_set import active_set_newton
-from kernelbook.solvers.svm.certificate import certify, constraint_residual, violation
+from kernelbook.solvers.svm.certificate import Tolerance, certify, constraint_residual, violation
 from kernelbook.solvers.svm.convexity import is_definite
 from kernelbook.solvers.svm.feasibility import make_feasible
 from kernelbook.solvers.svm.interior import interior_point
 from kernelbook.solvers.svm.problem import prepare
 from kernelbook.solvers.svm.reference import conditional_gram, solve_reference
-from kernelbook.solvers.svm.robust import solve_robust
 from kernelbook.solvers.svm.smo import _best_in_rectangle, smo_box, smo_pairs
-from kernelbook.solvers.svm.solution import Tolerance
+from kernelbook.solvers.svm.solve import solve_robust
 from tests.naive import svm as naive
 from tests.samples.svm import gaussian, problem
 
@@ -172,9 +171,9 @@ def test_large_problem_takes_the_same_road_to_the_same_place():
 @pytest.mark.parametrize("constant", [True, False])
 def test_smo_and_multipliers_get_there_alone(l, constant, monkeypatch):
     """The road of problems too large for a factor: no Newton, no interior points."""
-    monkeypatch.setattr(robust, "EXACT_UP_TO", 0)
-    monkeypatch.setattr(robust, "INTERIOR_UP_TO", 0)
-    monkeypatch.setattr(robust, "active_set_newton", lambda *args, **options: (args[5], args[6], 0))
+    monkeypatch.setattr(solve, "EXACT_UP_TO", 0)
+    monkeypatch.setattr(solve, "INTERIOR_UP_TO", 0)
+    monkeypatch.setattr(solve, "active_set_newton", lambda *args, **options: (args[5], args[6], 0))
     K, P, y, C = problem(150, l, 6, C=1.0, constant=constant)
     s = solve_robust(K, P, y, C, tolerance=Tolerance(1e-5))
     assert s.certificate.kkt <= 1e-5
@@ -184,10 +183,7 @@ def test_smo_and_multipliers_get_there_alone(l, constant, monkeypatch):
 
 @pytest.mark.parametrize("C", [1e-4, 1.0, 1e6])
 def test_interior_points_get_there_without_smo(C, monkeypatch):
-    def attempts(problem, budget, start, skip_smo):
-        yield robust._interior_restart(problem, budget)
-
-    monkeypatch.setattr(robust, "_attempts", attempts)
+    monkeypatch.setattr(solve.Relay, "attempts", lambda self, *start: self.restarts())
     K, P, y, C = problem(100, 4, 7, C=C)
     s = solve_robust(K, P, y, C)
     assert s.certificate.kkt <= 1e-8
@@ -224,9 +220,9 @@ def test_gram_is_not_touched_unless_allowed():
 )
 def test_memory_is_no_more_than_needed(kind, l, overwrite, matrices, monkeypatch):
     """In Gram matrices, beside the given one; Newton and interior points have their own limits."""
-    monkeypatch.setattr(robust, "EXACT_UP_TO", 0)
-    monkeypatch.setattr(robust, "INTERIOR_UP_TO", 0)
-    monkeypatch.setattr(robust, "active_set_newton", lambda *args, **options: (args[5], args[6], 0))
+    monkeypatch.setattr(solve, "EXACT_UP_TO", 0)
+    monkeypatch.setattr(solve, "INTERIOR_UP_TO", 0)
+    monkeypatch.setattr(solve, "active_set_newton", lambda *args, **options: (args[5], args[6], 0))
     solve_robust(*problem(20, l, 4), definiteness=kind)  # what compiling takes is not ours
     K, P, y, C = problem(900, l, 4, C=0.1)
     tracemalloc.start()

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from kernelbook import SVMGBClassifier
 from kernelbook.numeric.column_space import column_space
 from kernelbook.numeric.span_basis import cardinal_basis
-from kernelbook.solvers.svm.robust import solve_robust
+from kernelbook.solvers.svm.solve import solve_robust
 
 
 def shares(seed, m=40, l=8, concentration=0.01, C=1 / 32):

@@ -7,10 +7,9 @@ from sklearn.svm import SVC
 
 from kernelbook import Gaussian, Polynomials, SVMGBClassifier
 from kernelbook.estimators import svm
-from kernelbook.solvers.svm import solve as front_door
-from kernelbook.solvers.svm.certificate import violation
-from kernelbook.solvers.svm.finish import recertified
-from kernelbook.solvers.svm.robust import solve_robust
+from kernelbook.solvers.svm import several, solve
+from kernelbook.solvers.svm.certificate import recertified, violation
+from kernelbook.solvers.svm.solve import solve_robust
 from tests.samples.svm import box
 
 
@@ -30,8 +29,8 @@ def test_many_classes_share_one_matrix_and_agree_with_the_relay(digits, scheme, 
         relay.append(1)
         return solve_robust(*args, **options)
 
-    monkeypatch.setattr(front_door, "solve_pair", lambda *args, **options: None)
-    monkeypatch.setattr(front_door, "solve_robust", slow)
+    monkeypatch.setattr(several, "solve_pair", lambda *args, **options: None)
+    monkeypatch.setattr(solve, "solve_robust", slow)
     plain = SVMGBClassifier(Gaussian(40.0), C=5.0, multiclass=scheme).fit(X, y)
     assert len(relay) == len(plain.n_iter_)
     np.testing.assert_allclose(fast.coef_, plain.coef_, atol=1e-8)
@@ -70,7 +69,7 @@ def test_a_given_matrix_takes_the_same_road(digits, monkeypatch):
     K, P = Gaussian(40.0)(X), np.full((len(X), 1), 2.0)
     K.flags.writeable = False
     fast = SVMGBClassifier("precomputed", C=5.0).fit(K, y, P=P)
-    monkeypatch.setattr(front_door, "solve_pair", lambda *args, **options: None)
+    monkeypatch.setattr(several, "solve_pair", lambda *args, **options: None)
     slow = SVMGBClassifier("precomputed", C=5.0).fit(K, y, P=P)
     assert fast.certificate_.kkt < 1e-8
     np.testing.assert_allclose(fast.coef_, slow.coef_, atol=1e-8)
@@ -93,7 +92,7 @@ def test_pairs_are_certified_by_predict_itself_where_rounding_could_be_seen(digi
         seen.append(args[0])
         return recertified(*args)
 
-    monkeypatch.setattr(front_door, "recertified", spy)
+    monkeypatch.setattr(several, "recertified", spy)
     SVMGBClassifier(Gaussian(40.0), C=1.0, tol=1e-9).fit(X[few], y[few])
     assert len(seen) == 3
     seen.clear()
@@ -112,7 +111,7 @@ def test_an_interrupt_keeps_its_name(monkeypatch):
 
     X, y = np.arange(20.0)[:, None], np.arange(20) % 3
     model = SVMGBClassifier(Gaussian(1.0)).fit(X, y)
-    monkeypatch.setattr(svm, "solve_all", strike)
+    monkeypatch.setattr(svm, "solve_several", strike)
     with pytest.raises(KeyboardInterrupt, match="has kept nothing"):
         model.fit(X, y)
     assert not hasattr(model, "dual_coef_")

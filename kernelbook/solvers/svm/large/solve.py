@@ -8,15 +8,15 @@ the time, and its errors, 10⁻⁷ to 10⁻⁵ of an entry, matter only at the v
 1. *Descend.*  SMO on the single-precision K, to a violation of 0.3.  Features other than the
    constant are an augmented Lagrangian: ρQQᵀ is added to K (`large.state`).
 2. *Jump.*  Newton's method on the active set, where it costs less than SMO would (`large.search`).
-3. *Finish.*  The common exit `svm.finish`, with Φβ in double precision as prediction computes it.
-   If the certificate is not good enough the search goes on from the *exact* gradient: iterative
-   refinement (Wilkinson).  Errors of single precision then act only on what is still to be done.
+3. *Finish.*  The common exit `svm.certificate.finish`, with Φβ in double precision, as prediction
+   computes it.  If the certificate is not good enough the search goes on from the *exact* gradient:
+   iterative refinement (Wilkinson).  Errors of single precision then act only on what is left.
 
 Requirements: a positive semidefinite K (β need not be unique, for Kβ is); the constant in the span
 of the features, so that pairs of coordinates can keep 1ᵀβ = 0; numbers of ordinary size.
 
-`solve_large` returns None where it does not apply or does not succeed; `svm.robust` takes longer,
-and hardly ever fails.
+`solve_large` returns None where it does not apply or does not succeed; `svm.solve.solve_robust`
+takes longer, and hardly ever fails.
 
 Chapter: book/computing/fast
 """
@@ -24,11 +24,15 @@ Chapter: book/computing/fast
 import numpy as np
 
 from kernelbook.numeric.threads import serial_blas
-from kernelbook.solvers.svm.finish import finish, solve_separable, starting_point
+from kernelbook.solvers.svm.certificate import (
+    DEFAULT_TOLERANCE,
+    finish,
+    solve_separable,
+    starting_point,
+)
 from kernelbook.solvers.svm.large.search import search
 from kernelbook.solvers.svm.large.state import GramSource, state_at_zero
-from kernelbook.solvers.svm.problem import is_ordinary, pose
-from kernelbook.solvers.svm.solution import DEFAULT_TOLERANCE, DualPoint
+from kernelbook.solvers.svm.problem import DualPoint, is_ordinary, pose
 
 __all__ = ["MovingProduct", "solve_large"]
 
@@ -38,7 +42,7 @@ MAX_REFINEMENTS = 8
 
 @serial_blas
 def solve_large(gram: GramSource, P, y, C, *, tolerance=DEFAULT_TOLERANCE, start=None, verbose=0):
-    """Solve one binary problem, or return None; see the module, and `svm.robust.solve_robust`.
+    """Solve one binary problem, or return None; see the module, and `svm.solve.solve_robust`.
 
     Parameters
     ----------

@@ -116,10 +116,11 @@ class State:
 def state_at_zero(gram, dual):
     """β = 0 and ν = 0, and no row of K, or all where rows cannot be computed one by one."""
     Q, m = dual.Q, dual.y.size
-    rho = penalty_weight(dual.size, dual.C, dual.rank - 1) if dual.rank > 1 else 0.0
+    rank = Q.shape[1]
+    rho = penalty_weight(dual.size, dual.C, rank - 1) if rank > 1 else 0.0
     A = np.sqrt(rho) * Q[:, 1:]
     diag = gram.diagonal + np.einsum("ij,ij->i", A, A)
-    zero = np.zeros(m), np.zeros(dual.rank)
+    zero = np.zeros(m), np.zeros(rank)
     point = (dual.lower, dual.upper, *zero, lanes(dual.y, 0.0, np.float64))
     factors = gram.exponents()
     if factors is not None:

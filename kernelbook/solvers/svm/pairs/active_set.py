@@ -19,6 +19,7 @@ import numpy as np
 
 from kernelbook.numeric.jit import jit
 from kernelbook.numeric.small_algebra import dot, factorize, least_norm_solve, solve
+from kernelbook.solvers.svm.active_set import FINAL_DAMPING_FACTOR
 from kernelbook.solvers.svm.pairs.blocks import diagonal, fetch, times
 
 __all__ = ["MAX_FACE", "newton_small"]
@@ -26,8 +27,6 @@ __all__ = ["MAX_FACE", "newton_small"]
 EPS = float(np.finfo(float).eps)
 MAX_FACE = 300
 """The largest face."""
-FINAL_DAMPING_FACTOR = 1e-3
-"""How fast the damping falls once the face is found."""
 MAX_CLIPPING_ROUNDS = 12
 """How often a step may be re-solved because coordinates left the box."""
 

@@ -3,19 +3,19 @@
     minimize  ½βᵀKβ − yᵀβ,      Qᵀβ = 0,   lower ≤ β ≤ upper     (Q: orthonormal features)
 
 A pair of classes with a few hundred samples takes fifty steps of SMO and five of Newton's method, a
-fifth of a millisecond.  The relay of `svm.robust` takes twenty times as long, because it is
+fifth of a millisecond.  The relay of `svm.solve` takes twenty times as long, because it is
 prepared for everything else.  So this is tried first:
 
 1. *SMO* to a violation of 0.1: `smo_lanes` on single-precision copies of the rows it needs.
    Without a constant among the features, `smo_box` on the assembled matrix.
 2. *Newton's method* on the active set, in double precision, to rounding error.
-3. The common exit, `svm.finish`.
+3. The common exit, `svm.certificate.finish`.
 
 With one thread for each core, compiled code runs side by side, but only one thread at a time can be
 in Python: so 1. and 2. are one compiled call.
 
 The certificate decides: it must show a violation that rounding explains.  Otherwise `solve_pair`
-returns None and `svm.robust` starts from the beginning; nothing has to be known about the sample in
+returns None and `svm.solve` starts from the beginning; nothing has to be known about the sample in
 advance.  In particular no test for separation (T3) is needed: if the features separate the sample
 the minimum is 0, and a dual value above 0 shows that they do not.
 
@@ -27,14 +27,18 @@ import numpy as np
 
 from kernelbook.numeric.jit import jit
 from kernelbook.solvers.svm.active_set import INITIAL_DAMPING
-from kernelbook.solvers.svm.finish import finish, starting_point
+from kernelbook.solvers.svm.certificate import (
+    DEFAULT_TOLERANCE,
+    finish,
+    rounding_floor,
+    starting_point,
+)
 from kernelbook.solvers.svm.large.lanes import LANES, Lanes, masks, violation_bounds
 from kernelbook.solvers.svm.large.smo_lanes import smo_lanes
 from kernelbook.solvers.svm.pairs.active_set import newton_small
 from kernelbook.solvers.svm.pairs.blocks import assembled, diagonal, times
-from kernelbook.solvers.svm.problem import is_ordinary, penalty_weight, pose, prepare
+from kernelbook.solvers.svm.problem import DualPoint, is_ordinary, penalty_weight, pose, prepare
 from kernelbook.solvers.svm.smo import augmented_smo
-from kernelbook.solvers.svm.solution import DEFAULT_TOLERANCE, DualPoint, rounding_floor
 
 __all__ = ["NEWTON_HANDOVER", "newton_and_product", "smo_from_zero", "solve_pair"]
 
@@ -49,7 +53,7 @@ def solve_pair(K, P, y, C, start=None, *, tolerance=DEFAULT_TOLERANCE):
     ----------
     K : PairMatrix, positive semidefinite
     P, y, C : (n, ℓ), (n,), (n,) arrays
-        As in `svm.robust.solve_robust`.
+        As in `svm.solve.solve_robust`.
     start : (n,) array, optional
         A β near the solution: Newton's method starts there, without SMO.  If that fails, the
         attempt is made from zero.
@@ -64,7 +68,7 @@ def solve_pair(K, P, y, C, start=None, *, tolerance=DEFAULT_TOLERANCE):
         product = lambda beta: h if beta is point.beta else _product(K, beta)  # noqa: E731
         solution = finish(dual, point, product, tolerance)
         proof, size = solution.certificate, np.abs(solution.beta).sum()
-        exact = tolerance.down_to(rounding_floor(scale, solution.beta)).accepts(proof)
+        exact = tolerance.accepts(proof, rounding_floor(scale, solution.beta))
         # If the dual value is zero, the features may separate the sample.
         return solution if exact and proof.dual > 1e-9 * size else None
 
@@ -87,7 +91,7 @@ def _product(K, beta):
 
 def _search_pairs(K, dual):
     """SMO and Newton's method in one compiled call: the point, and Kβ there."""
-    columns = dual.rank - 1
+    columns = dual.Q.shape[1] - 1
     rho = penalty_weight(dual.size, dual.C, columns) if columns else 0.0
     args = K, dual.Q, rho, dual.y, dual.lower, dual.upper
     beta, nu, steps, h = _smo_and_newton(*args, NEWTON_HANDOVER, INITIAL_DAMPING)
@@ -98,7 +102,7 @@ def _search_box(K, dual):
     """The same without a constant: all features are an augmented Lagrangian."""
     problem = prepare(assembled(K), dual.P, dual.y, dual.C, overwrite=True)
     levels = (1.0, 0.3, NEWTON_HANDOVER) if problem.rho else (NEWTON_HANDOVER,)
-    zero = np.zeros(dual.y.size), np.zeros(dual.rank)
+    zero = np.zeros(dual.y.size), np.zeros(dual.Q.shape[1])
     beta, nu, steps, reached = augmented_smo(problem, *zero, levels, 20 * dual.y.size)
     h, damping = np.empty(beta.size), INITIAL_DAMPING if reached else 1.0
     box = dual.y, dual.lower, dual.upper

@@ -21,7 +21,7 @@ from kernelbook.solvers.svm.large.lanes import (
     violation_bounds,
 )
 from kernelbook.solvers.svm.large.smo_lanes import smo_lanes
-from kernelbook.solvers.svm.robust import solve_robust
+from kernelbook.solvers.svm.solve import solve_robust
 from tests.naive import svm as naive
 from tests.samples.svm import box, kernel_problem
 

@@ -11,13 +11,14 @@ from sklearn.svm import SVC
 
 from kernelbook import Gaussian, Linear, Polynomial, Polynomials, SVMGBClassifier
 from kernelbook.numeric.column_space import column_space
-from kernelbook.solvers.svm import solve as front_door
-from kernelbook.solvers.svm.kernel_source import KernelSource
+from kernelbook.solvers.svm import several
+from kernelbook.solvers.svm import solve as binary
+from kernelbook.solvers.svm.certificate import Tolerance
 from kernelbook.solvers.svm.large import search, solve, state
 from kernelbook.solvers.svm.large.solve import solve_large
 from kernelbook.solvers.svm.multipliers import evenly_spaced, hard_margin_multipliers
-from kernelbook.solvers.svm.robust import solve_robust
-from kernelbook.solvers.svm.solution import Tolerance
+from kernelbook.solvers.svm.problem import KernelSource
+from kernelbook.solvers.svm.solve import solve_robust
 from tests.samples.svm import kernel_problem
 
 
@@ -113,7 +114,7 @@ def test_large_samples_agree_with_svc(C, monkeypatch):
     assert model.certificate_.kkt <= 1e-3
     np.testing.assert_allclose(model.decision_function(X), svc.decision_function(X), atol=0.01)
     # and with the relay in double precision, which is there when the fast solver gives up
-    monkeypatch.setattr(front_door, "solve_large", lambda *args, **options: None)
+    monkeypatch.setattr(binary, "solve_large", lambda *args, **options: None)
     slow = SVMGBClassifier(Gaussian(2.5), C=C).fit(X, y)
     np.testing.assert_allclose(model.decision_function(X), slow.decision_function(X), atol=0.01)
 
@@ -155,13 +156,13 @@ def test_many_large_classes_agree_with_the_relay(scheme, monkeypatch):
         calls.append(args[2].size)
         return solve_large(*args, **options)
 
-    monkeypatch.setattr(front_door, "solve_large", spy)
+    monkeypatch.setattr(several, "solve_large", spy)
     fast = SVMGBClassifier(Gaussian(1.5), C=3.0, multiclass=scheme).fit(X, y)
     pairs = [(y == a) | (y == b) for a, b in ((0, 1), (0, 2), (1, 2))]
     large = [n for n in map(np.count_nonzero, pairs) if n > 1000]
     assert calls == (large if scheme == "ovo" else [1500] * 3)
     assert fast.certificate_.kkt <= 1e-3
-    monkeypatch.setattr(front_door, "solve_large", lambda *args, **options: None)
+    monkeypatch.setattr(several, "solve_large", lambda *args, **options: None)
     slow = SVMGBClassifier(Gaussian(1.5), C=3.0, multiclass=scheme).fit(X, y)
     for one, other in zip(fast.certificate_.parts, slow.certificate_.parts, strict=True):
         assert one.primal == pytest.approx(other.primal, rel=1e-4)
@@ -176,7 +177,7 @@ def test_the_proof_needs_no_strictly_definite_kernel(kernel, monkeypatch):
     X = rng.normal(size=(1100, 5))
     y = X[:, 0] + 0.5 * rng.normal(size=1100) > 0.2
     fast = SVMGBClassifier(kernel, gap_tol=1e-8).fit(X, y)
-    monkeypatch.setattr(front_door, "solve_large", lambda *args, **options: None)
+    monkeypatch.setattr(binary, "solve_large", lambda *args, **options: None)
     slow = SVMGBClassifier(kernel, gap_tol=1e-8).fit(X, y)
     assert not kernel.strictly_pd
     assert fast.n_iter_ != slow.n_iter_

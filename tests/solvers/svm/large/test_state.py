@@ -5,10 +5,9 @@ import pytest
 
 from kernelbook import Gaussian, Matern
 from kernelbook.numeric.pairwise import profiles
-from kernelbook.solvers.svm.kernel_source import KernelSource
 from kernelbook.solvers.svm.large.lanes import compute_rows
 from kernelbook.solvers.svm.large.state import state_at_zero
-from kernelbook.solvers.svm.problem import pose
+from kernelbook.solvers.svm.problem import KernelSource, pose
 
 
 @pytest.mark.interpreted

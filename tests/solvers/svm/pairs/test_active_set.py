@@ -8,7 +8,7 @@ from kernelbook.solvers.svm import active_set
 from kernelbook.solvers.svm.certificate import violation
 from kernelbook.solvers.svm.pairs import active_set as active_set_small
 from kernelbook.solvers.svm.pairs.blocks import pair_matrix
-from kernelbook.solvers.svm.robust import solve_robust
+from kernelbook.solvers.svm.solve import solve_robust
 from tests.naive import svm as naive
 from tests.samples.svm import box, cut, problem
 

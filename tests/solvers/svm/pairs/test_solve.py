@@ -10,14 +10,12 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from kernelbook.solvers.svm import robust
-from kernelbook.solvers.svm.certificate import violation
+from kernelbook.solvers.svm.certificate import Tolerance, violation
 from kernelbook.solvers.svm.pairs.blocks import pair_matrix
 from kernelbook.solvers.svm.pairs.solve import NEWTON_HANDOVER, smo_from_zero, solve_pair
 from kernelbook.solvers.svm.problem import pose, prepare
-from kernelbook.solvers.svm.robust import solve_robust
 from kernelbook.solvers.svm.smo import augmented_smo, move_pair
-from kernelbook.solvers.svm.solution import Tolerance
+from kernelbook.solvers.svm.solve import Relay, solve_robust
 from tests.naive import svm as naive
 from tests.samples.svm import box, cut, problem
 
@@ -124,7 +122,7 @@ def test_what_was_tried_in_vain_is_not_tried_again():
     K, P, y, C = problem(90, 8, 3, C=1e-3)
     p, first = prepare(K, P, y, C), []
     for skip_smo in (False, True):
-        first.append(next(robust._attempts(p, robust.Budget(10_000), None, skip_smo)).method)
+        first.append(next(Relay(p, max_iter=10_000).attempts(None, skip_smo)).method)
     assert first == ["SMO+Newton", "interior"]
     one, other = solve_robust(K, P, y, C), solve_robust(K, P, y, C, skip_smo=True)
     assert other.certificate.kkt < 1e-8
