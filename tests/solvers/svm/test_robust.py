@@ -16,7 +16,13 @@ from kernelbook.solvers.svm.feasibility import make_feasible
 from kernelbook.solvers.svm.interior import interior_point
 from kernelbook.solvers.svm.problem import prepare
 from kernelbook.solvers.svm.reference import conditional_gram, solve_reference
-from kernelbook.solvers.svm.smo import _best_in_rectangle, smo_box, smo_pairs
+from kernelbook.solvers.svm.smo import (
+    MIN_CURVATURE,
+    _best_in_rectangle,
+    _least_curvature,
+    smo_box,
+    smo_pairs,
+)
 from kernelbook.solvers.svm.solve import solve_robust
 from tests.naive import svm as naive
 from tests.samples.svm import gaussian, problem
@@ -41,6 +47,12 @@ def oracle(K, P, y, C):
 
 
 # ------------------------------------------------------------------------------------- SMO
+
+
+@pytest.mark.interpreted
+def test_the_least_curvature_is_relative_to_the_diagonal():
+    assert _least_curvature(np.array([0.5, 2.0, 1.0])) == 2.0 * MIN_CURVATURE
+    assert _least_curvature(np.zeros(3)) == MIN_CURVATURE
 
 
 @pytest.mark.interpreted

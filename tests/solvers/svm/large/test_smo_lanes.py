@@ -219,6 +219,9 @@ def test_the_passes_of_a_step_are_those_of_their_naive_twins(n):
     top, best = v.ravel()[i], np.empty(len(v), single)
     expected = naive.gains(K_i.ravel()[:n], flat, beta > lo, diag.ravel()[:n], i, top, least)
     passes._best_gains(K_i, v, down, diag, top, diag.ravel()[i], least, best)
+    j, flat_K = n - 1, K_i.ravel()
+    one = (top, v.ravel()[j], down.ravel()[j], diag.ravel()[i], diag.ravel()[j], flat_K[j], least)
+    assert passes._gain(*one) == pytest.approx(expected[j], rel=1e-5)
     by_rows = [expected[k : k + LANES].max() for k in range(0, n, LANES)]
     np.testing.assert_allclose(best, by_rows, rtol=1e-5)
     b = int(np.argmax(best))

@@ -11,8 +11,15 @@ import numpy as np
 import pytest
 
 from kernelbook.solvers.svm.certificate import Tolerance, violation
+from kernelbook.solvers.svm.pairs.active_set import newton_small
 from kernelbook.solvers.svm.pairs.blocks import pair_matrix
-from kernelbook.solvers.svm.pairs.solve import NEWTON_HANDOVER, smo_from_zero, solve_pair
+from kernelbook.solvers.svm.pairs.solve import (
+    NEWTON_HANDOVER,
+    _smo_and_newton,
+    newton_and_product,
+    smo_from_zero,
+    solve_pair,
+)
 from kernelbook.solvers.svm.problem import pose, prepare
 from kernelbook.solvers.svm.smo import augmented_smo, move_pair
 from kernelbook.solvers.svm.solve import Relay, solve_robust
@@ -42,6 +49,25 @@ def test_smo_from_zero_reaches_its_target(l, p):
         twin, _, used, _ = naive.smo_pairs(single, lo, hi, start, y, NEWTON_HANDOVER, 1000)
         assert steps == used
         np.testing.assert_allclose(beta, twin, atol=1e-5)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(("l", "p"), [(1, 30), (3, 12)])
+def test_both_searches_in_one_call_are_the_two_in_turn(l, p):
+    K, P, y, C = problem(40, l, 0, C=2.0)
+    dual = pose(P, y, C, 1.0)
+    box = y, dual.lower, dual.upper
+    beta, nu, steps, reached = smo_from_zero(cut(K, p), dual.Q, 0.7, *box, NEWTON_HANDOVER)
+    assert reached
+    steps += newton_small(cut(K, p), dual.Q, *box, beta, nu, 1e-2, 80)
+    both = _smo_and_newton(cut(K, p), dual.Q, 0.7, *box, NEWTON_HANDOVER, 1e-2)
+    np.testing.assert_array_equal(both[0], beta)
+    np.testing.assert_array_equal(both[1], nu)
+    assert both[2] == steps
+    np.testing.assert_allclose(both[3], K @ beta, atol=1e-12)
+    h = np.empty(40)
+    newton_and_product(cut(K, p), dual.Q, *box, beta, nu, 1e-2, h)
+    np.testing.assert_allclose(h, K @ beta, atol=1e-12)
 
 
 @pytest.mark.interpreted
