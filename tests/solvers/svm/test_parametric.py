@@ -6,8 +6,8 @@ import pytest
 from kernelbook.solvers.svm.path import Affine, ParametricQP, Problem
 from kernelbook.solvers.svm.path.gram import DenseGram, combine_rows
 from kernelbook.solvers.svm.path.inverse import PivotedInverse, border, exchange, unborder
+from kernelbook.solvers.svm.path.pieces import project_kernel
 from kernelbook.solvers.svm.path.pivots import first, first_at_margin
-from kernelbook.solvers.svm.path.tracer import project_kernel
 from tests.naive import svm_path as naive
 from tests.samples.path import KERNELS, sample
 
