@@ -12,6 +12,7 @@ feature matrix is passed beside it as `P`, in `fit` and in `predict`, unless the
 from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -22,6 +23,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from kernelbook.distributed import in_memory
 from kernelbook.features import GivenFeatures, as_features, evaluate, fit_features
 from kernelbook.kernels import Kernel, as_kernel
+from kernelbook.kernels.parameters import translate_parameters
 
 __all__ = ["FreeFeatureEstimator", "Sample", "as_given", "explained", "take"]
 
@@ -89,6 +91,19 @@ class Sample:
 class FreeFeatureEstimator(BaseEstimator):
     """Base of every learner f = Σ λ_p φ_p + Σ c_i K(x_i, ·) with parameters kernel and features."""
 
+    _called_elsewhere: ClassVar[dict] = {
+        "alpha": "the weight of the penalty is reg, and KernelRidge's alpha is reg·m for m samples",
+        "coef0": "write kernel=Polynomial(degree, offset=coef0)",
+        "degree": "write kernel=Polynomial(degree), or features=Polynomials(degree)",
+        "fit_intercept": "write features='constant' for an intercept, features=None for none",
+        "gamma": "a width belongs to the kernel: kernel=Gaussian(width=1/√gamma)",
+        "length_scale": "a width belongs to the kernel: kernel=Gaussian(width=√2·length_scale)",
+    }
+
+    def __new__(cls, *args, **params):
+        translate_parameters(cls, params)
+        return super().__new__(cls)
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._precomputed
@@ -103,6 +118,7 @@ class FreeFeatureEstimator(BaseEstimator):
 
     def set_params(self, **params):
         """Set parameters by name, `kernel__width` reaching into the kernel; returns the learner."""
+        translate_parameters(type(self), params, ValueError)
         for name, inside, rest in (key.partition("__") for key in params):
             value = params.get(name, getattr(self, name, None))
             if inside and name in _REMEDIES and not hasattr(value, "set_params"):

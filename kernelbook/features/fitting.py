@@ -8,6 +8,7 @@ transformer, or a step of a pipeline, that takes none is fitted to the rows unwe
 sees rows of weight zero.
 """
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,10 @@ def _weight_arguments(features):
 
 def evaluate(features: Any, X: Any) -> np.ndarray:
     """The matrix P of a fitted feature map at X, dense, float64 and checked."""
+    names = getattr(features, "feature_names_in_", None)
+    if names is not None and not _is_frame(X) and X.shape[1] == len(names):
+        # The learner has already warned that the columns of X have no names.
+        X = import_module("pandas").DataFrame(X, columns=names)
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is an error below
         P = features.transform(X)
     return check_feature_matrix(P, X.shape[0], "features(X)")

@@ -93,6 +93,11 @@ class Polynomial(Kernel):
     _has_gradient = True
     _rules: ClassVar[dict] = {"degree": checks.positive_integer, "offset": checks.non_negative}
 
+    _called_elsewhere: ClassVar[dict] = {
+        "coef0": "it is called offset here",
+        "gamma": "scale the columns, or the kernel: 2.0 * Polynomial()",
+    }
+
     def __init__(self, degree: int = 3, offset: float = 1.0, columns: Any = None) -> None:
         self.degree = degree
         self.offset = offset

@@ -50,6 +50,11 @@ class Laplacian(Radial):
     _tunable: Any = ("width",)
     _rules: ClassVar[dict] = {"width": checks.widths}
 
+    _called_elsewhere: ClassVar[dict] = {
+        "gamma": "exp(−gamma·‖x − z‖) is written width=1/gamma",
+        "length_scale": "it is called width here",
+    }
+
     def __init__(self, width: float | Sequence[float] = 1.0, columns: Any = None) -> None:
         self.width = width
         self.columns = columns
@@ -113,6 +118,12 @@ class Matern(Radial):
     _has_gradient = True
     _tunable: Any = ("width",)
     _rules: ClassVar[dict] = {"width": checks.widths, "nu": _smoothness}
+
+    _called_elsewhere: ClassVar[dict] = {
+        "length_scale": "it is called width here, width=length_scale",
+        "lengthscale": "it is called width here, width=lengthscale",
+        "range": "it is called width here",
+    }
 
     def __init__(
         self, width: float | Sequence[float] = 1.0, nu: float = 1.5, columns: Any = None
@@ -225,6 +236,10 @@ class RationalQuadratic(Radial):
     _tunable = ("width", "alpha")
     _rules: ClassVar[dict] = {"width": checks.widths, "alpha": checks.positive}
     _curvature = 2.0
+
+    _called_elsewhere: ClassVar[dict] = {
+        "length_scale": "it is written width=√2·length_scale",
+    }
 
     def __init__(
         self,

@@ -6,13 +6,26 @@ Two kernels with the same parameters are equal.  The parameters follow scikit-le
 """
 
 import inspect
+from collections.abc import Iterable
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from kernelbook.kernels.columns import check_columns, frozen
 
-__all__ = ["Parameters", "plain_number"]
+__all__ = ["Parameters", "plain_number", "translate_parameters"]
+
+
+def translate_parameters(
+    cls: type, names: Iterable[str], error: type[Exception] = TypeError
+) -> None:
+    """An error for a parameter that is called otherwise here, with our word for it.
+
+    `cls._called_elsewhere` has what other libraries call our parameters, and what to write.
+    """
+    for name in names:
+        if name in cls._called_elsewhere and name not in inspect.signature(cls).parameters:
+            raise error(f"{cls.__name__} has no parameter {name!r}: {cls._called_elsewhere[name]}.")
 
 
 class Parameters:
@@ -20,12 +33,17 @@ class Parameters:
 
     columns: Any = None
     _rules: ClassVar[dict] = {}  # parameter → function (name, value) that raises
+    _called_elsewhere: ClassVar[dict] = {}  # another library's parameter → what to write here
 
     @classmethod
     def _names(cls):
         if cls.__init__ is object.__init__:
             return []
         return [p for p in inspect.signature(cls.__init__).parameters if p != "self"]
+
+    def __new__(cls, *args, **kwargs):
+        translate_parameters(cls, kwargs)
+        return super().__new__(cls)
 
     def __setattr__(self, name, value):
         # One gate for the constructor, set_params and plain assignment; a refused value leaves the
@@ -52,6 +70,7 @@ class Parameters:
         for key, value in params.items():
             name, inside, rest = key.partition("__")
             if name not in self._names():
+                translate_parameters(type(self), [name], ValueError)
                 raise ValueError(
                     f"{name!r} is not a parameter of {self!r}; its parameters are {self._names()}."
                 )

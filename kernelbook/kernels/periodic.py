@@ -56,6 +56,11 @@ class Periodic(Gaussian):
     _rules: ClassVar[dict] = {"period": checks.widths, "width": checks.widths}
     strictly_pd = False  # x and x + p are one point
 
+    _called_elsewhere: ClassVar[dict] = {
+        "length_scale": "it is written width=√2·length_scale",
+        "periodicity": "it is called period here",
+    }
+
     def __init__(
         self,
         period: float | Sequence[float],

@@ -157,6 +157,13 @@ class Gaussian(Radial):
     _tunable: Any = ("width",)
     _rules: ClassVar[dict] = {"width": checks.widths}
 
+    _called_elsewhere: ClassVar[dict] = {
+        "gamma": "exp(−gamma·‖x − z‖²) is written width=1/√gamma",
+        "length_scale": "exp(−‖x − z‖²/(2·length_scale²)) is written width=√2·length_scale",
+        "sigma": "exp(−‖x − z‖²/(2·sigma²)) is written width=√2·sigma",
+        "lengthscale": "exp(−‖x − z‖²/(2·lengthscale²)) is written width=√2·lengthscale",
+    }
+
     def __init__(self, width: float | Sequence[float] = 1.0, columns: Any = None) -> None:
         self.width = width
         self.columns = columns

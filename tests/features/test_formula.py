@@ -158,3 +158,12 @@ def test_habits_from_elsewhere_get_a_hint(features, said):
 
 def test_constant_is_still_the_constant():
     assert isinstance(as_features("constant"), Constant)
+
+
+def test_an_array_after_a_frame_gives_one_warning(table):
+    X = table[["t", "dist"]]
+    model = GRLSRegressor(Gaussian(1.0), features="1 + t").fit(X, table.dist)
+    with pytest.warns(UserWarning, match="does not have valid feature names") as caught:
+        values = model.predict(X.to_numpy())
+    assert len(caught) == 1
+    np.testing.assert_array_equal(values, model.predict(X))

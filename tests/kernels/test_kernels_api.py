@@ -87,8 +87,8 @@ def test_set_params_refuses_what_the_constructor_refuses_and_changes_nothing():
         k.set_params(width=-1.0)
     with pytest.raises(ValueError, match="width must be positive"):
         k.width = 0
-    with pytest.raises(ValueError, match=r"'gamma' is not a parameter of .*\['width', 'columns'\]"):
-        k.set_params(gamma=3)
+    with pytest.raises(ValueError, match=r"'size' is not a parameter of .*\['width', 'columns'\]"):
+        k.set_params(size=3)
     with pytest.raises(ValueError, match=r"'width' of .* is not a kernel"):
         k.set_params(width__x=3)
     with pytest.raises(ValueError, match="not a parameter"):
