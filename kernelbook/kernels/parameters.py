@@ -17,7 +17,7 @@ __all__ = ["Parameters", "plain_number", "translate_parameters"]
 
 
 def translate_parameters(
-    cls: type, names: Iterable[str], error: type[Exception] = TypeError
+    cls: Any, names: Iterable[str], error: type[Exception] = TypeError
 ) -> None:
     """An error for a parameter that is called otherwise here, with our word for it.
 
