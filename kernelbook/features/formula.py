@@ -135,7 +135,7 @@ class Formula(TransformerMixin, BaseEstimator):
         except Exception as error:
             said = re.sub(r"\x1b\[[0-9;]*m|[\u29da\u29db]", "", str(error)).split("\n")[0]
             raise ValueError(
-                f"formula={self.formula!r} cannot be evaluated as features: {said}  The columns are "
+                f"features={self.formula!r} cannot be evaluated: {said}  The columns are "
                 f"{', '.join(map(str, table.columns))}; functions beside NumPy's elementary ones "
                 "go into functions={name: function}; 'constant' is the constant alone."
             ) from error

@@ -202,7 +202,11 @@ def test_a_column_transformer_may_select_by_name():
 @pytest.mark.parametrize(
     ("bad", "error", "says"),
     [
-        ("bias", ValueError, r"formula='bias' cannot be evaluated.*columns are x0, x1.*'constant'"),
+        (
+            "bias",
+            ValueError,
+            r"features='bias' cannot be evaluated.*columns are x0, x1.*'constant'",
+        ),
         (3.0, TypeError, r"features=3.0: for the constant write features='constant'"),
         ({1, 2}, TypeError, r"features=\{1, 2\} is neither"),
     ],

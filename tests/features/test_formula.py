@@ -87,7 +87,7 @@ def test_functions_of_ones_own(table):
     [
         (
             "1 + distance",
-            "'1 \\+ distance' cannot be evaluated as features: .*distance.*columns are dist, t",
+            "'1 \\+ distance' cannot be evaluated: .*distance.*columns are dist, t",
         ),
         ("1 +* t", "cannot be evaluated"),
         ("y ~ t", "left-hand side: write 't'"),
