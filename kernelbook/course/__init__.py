@@ -14,8 +14,8 @@ share no secret:
     grader    draws the inputs, computes the references, and compares numbers with numbers.  It
               never runs, imports or unpickles anything a student wrote.   (`grading`, `values`)
 
-So the only way to earn a question's points is to return the right numbers for inputs nobody has
-seen.  Scores go into nbgrader's gradebook (`gradebook`), whose formgrader serves manual grading;
+So the only way to earn a question's points is to return the right numbers for hidden
+inputs.  Scores go into nbgrader's gradebook (`gradebook`), whose formgrader serves manual grading;
 what people look at is made by `showing`, which lets nothing through that a browser would obey.
 """
 

@@ -1,4 +1,4 @@
-"""An assignment: a master notebook, and the checks that nobody sees.
+"""An assignment: a master notebook, and its hidden checks.
 
 `checks.py` of an assignment defines ASSIGNMENT, an `Assignment` with one `Question` for each
 function that students write.  A question draws its own inputs and knows the right answer, either as
@@ -34,7 +34,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Slip:
-    """A mistake that the master foresaw, as a function, and what to tell who makes it."""
+    """A mistake that the master foresaw, as a function, and the hint for it."""
 
     function: Callable
     hint: str

@@ -33,7 +33,7 @@ def course(context, root, assignments):
     """Hand out assignments, grade them, report scores.
 
     \b
-    kernelbook course                                     where everything stands
+    kernelbook course                                     an overview
     kernelbook course init                                a roster and due dates to fill in
     kernelbook course release grls --to release           what students get
     kernelbook course grade grls submissions --dry-run    what would be graded
@@ -233,3 +233,27 @@ def inputs(name, student, question, root, assignments):
                     for k, argument in enumerate(case.arguments):
                         click.echo(f"argument {k}: {argument!r}")
                     click.echo(f"answer: {case.answer!r}\n")
+
+
+@course.command(short_help="Write slides for the twelve weeks.")
+@click.argument("weeks", nargs=-1, type=int, metavar="[WEEK...]")
+@click.option("--to", **_folder("slides", "Where the slides are written."))
+@click.option("--book", **_folder(None, "Folder of the chapters; by default this checkout's."))
+def slides(weeks, to, book):
+    """Write slides: HTML files that need no network, with speaker notes (press N).
+
+    They are made from the chapters: statements, figures and take-aways are slides, the text between
+    them and the proofs are notes.  Which chapters belong to a week is read from the page "Teaching
+    with this book".  Without a WEEK, all of them.
+
+    \b
+    kernelbook course slides --to slides
+    kernelbook course slides 5 6 --to slides
+    """
+    from kernelbook.course.slides import write_slides
+
+    try:
+        written = write_slides(to, book, weeks)
+    except (LookupError, OSError, ValueError) as error:
+        raise _say(error) from None
+    click.echo(f"{len(written)} deck{'s' * (len(written) != 1)}: {(to / 'index.html').resolve()}")

@@ -105,7 +105,7 @@ class Course:
 
     @property
     def secret(self) -> str:
-        """Made once: without it nobody can know the hidden inputs, with it grades repeat."""
+        """Made once: without it the hidden inputs cannot be known, with it grades repeat."""
         path = self.root / "grading-secret"
         if not path.exists():
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

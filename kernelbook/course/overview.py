@@ -1,4 +1,4 @@
-"""Where everything stands: one line an assignment, for `kernelbook course`."""
+"""An overview: one line an assignment, for `kernelbook course`."""
 
 from pathlib import Path
 

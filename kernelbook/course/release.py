@@ -24,7 +24,7 @@ def student_version(assignment: Assignment):
     config = Config()
     config.ClearSolutions.code_stub = {"python": CODE_STUB}
     config.ClearSolutions.text_stub = TEXT_STUB
-    # A rubric stands in the text of its question, which is no cell that nbgrader grades.
+    # A rubric is part of its question's text, which is no cell that nbgrader grades.
     config.ClearMarkScheme.enforce_metadata = False
     notebook = nbformat.read(assignment.master_path, as_version=4)
     for name in (

@@ -35,9 +35,7 @@ def collect(course: Course, assignment: Assignment, source_) -> list[Submission]
         who = (listed.name or listed.id, listed.identity) if listed else (None, None)
         made = read(one, assignment, *who)
         if course.roster and listed is None:
-            made.remarks.append(
-                f"nobody in the roster is called {one.owner.name!r}; graded under that name"
-            )
+            made.remarks.append(f"{one.owner.name!r} is not in the roster; graded under that name")
         first = found.setdefault(made.identity, made)
         if first is not made and first.digest != made.digest:
             first.cells, first.digest = [], ""
@@ -71,7 +69,9 @@ def _chosen(submissions, only):
     known = {name for s in submissions for name in (s.identity, s.student, s.entry)}
     if strange := set(only) - known:
         listed = ", ".join(sorted(s.identity for s in submissions)[:10])
-        raise LookupError(f"nobody is called {', '.join(sorted(strange))}; there are {listed}, …")
+        raise LookupError(
+            f"no submission of {', '.join(sorted(strange))}; there are those of {listed}, …"
+        )
     return chosen
 
 

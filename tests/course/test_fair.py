@@ -81,7 +81,7 @@ def test_one_student_is_graded_again(place):
     assert place.rows()["s2"]["score"] == "3"
     nobody = place.grade("--only", "nobody")
     assert nobody.exit_code == 1
-    assert "nobody is called nobody; there are ada" in nobody.output
+    assert "no submission of nobody; there are those of ada" in nobody.output
 
 
 def read(path):

@@ -273,5 +273,5 @@ def test_the_roster_knows_students_by_id_mail_and_name(tmp_path):
     with pytest.raises(RosterError, match="line 2: extension='soon'"):
         Roster.read(path)
     path.write_text("id\nx\nx\n")
-    with pytest.raises(RosterError, match="line 3: the id 'x' stands in line 2"):
+    with pytest.raises(RosterError, match="line 3: the id 'x' is already in line 2"):
         Roster.read(path)

@@ -81,6 +81,7 @@ FORMULAS = {
     r"(\tilde K^\top\tilde K + m\gamma\,\mathrm{diag}(0, H))\,z = \tilde K^\top y": ("msup",),
     r"\frac1m\sum_{i=1}^m (y_i - f(x_i))^2 \le \sqrt{2}": ("mfrac", "munderover", "msqrt"),
     r"\begin{aligned} a &= b\\ c &= d \end{aligned}": ("mtable",),
+    r"\frac12 + \frac{1}2 = \tfrac1{10}x_12 + f'^2": ("mfrac", "msup"),
     r"f''(x) \in \mathbb R,\ \left\|\frac{x}{2}\right\|": ("mfrac", "msup"),
     r"\begin{cases} 1 & x > 0\\ 0 & \text{otherwise}\end{cases}": ("mtable", "mtext"),
 }

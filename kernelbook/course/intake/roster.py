@@ -56,7 +56,7 @@ class Roster:
         return bool(self.students)
 
     def find(self, owner: Owner) -> Student | None:
-        """The student a file belongs to; None if nobody, or more than one, is called that."""
+        """The student a file belongs to; None if nobody, or more than one, has that name."""
         for key in (owner.name.casefold(), safe_name(owner.name).casefold(), folded(owner.name)):
             if found := self._by_key.get(key):
                 return found
@@ -88,7 +88,7 @@ class Roster:
                 continue
             if get("id") in seen:
                 raise RosterError(
-                    f"{path}, line {number}: the id {get('id')!r} stands in line "
+                    f"{path}, line {number}: the id {get('id')!r} is already in line "
                     f"{seen[get('id')]}, too; each student needs an id of their own"
                 )
             seen[get("id")] = number

@@ -48,7 +48,7 @@ class Standing:
 
 
 def standings(course: Course, assignment: Assignment) -> list[Standing]:
-    """Everybody who handed in, and everybody of the roster who did not."""
+    """All who handed in, and all of the roster who did not."""
     found, names = [], assignment.points
     enrolled = {s.identity: s for s in course.roster.students}
     for student, graded in course.graded_points(assignment.name).items():

@@ -65,7 +65,7 @@ sys.meta_path.insert(0, Finder())
 
 
 class SandboxMissing(RuntimeError):
-    """There is no sandbox here, and nobody said that it may be done without."""
+    """There is no sandbox here, and running without one was not asked for."""
 
 
 @cache
@@ -231,7 +231,7 @@ class _Descriptors:
 
 
 def _stranger():
-    """A user number that belongs to nobody: not on this machine, and not to another submission."""
+    """An unused user number: not on this machine, and not to another submission."""
     while True:
         uid = random.SystemRandom().randrange(20_000, 60_000)
         try:

@@ -131,13 +131,14 @@ class _Parser:
         over = token[1:] in LIMITS or (token[1:] in LARGE and token[1:] not in ("int", "oint"))
         over = over or token in ("\\underbrace", "\\overbrace")
         base = NOTHING if token in ("^", "_", "'") else self.atom()
-        below = above = None
+        below = above = mark = None
         while (token := self.peek()) in ("^", "_", "'", "\\limits", "\\nolimits"):
             self.next()
             if token == "_" and below is None:
                 below = self.argument()
-            elif token == "^" and above is None:
-                above = self.argument()
+            elif token == "^" and (above is None or above == mark):
+                primes = "" if above is None else mark
+                above = f"<mrow>{primes}{self.argument()}</mrow>" if primes else self.argument()
             elif token == "'":
                 primes = 1
                 while self.peek() == "'":
@@ -155,7 +156,9 @@ class _Parser:
         return base if above is None else f"<{kind[1]}>{base}{above}</{kind[1]}>"
 
     def argument(self):
-        """A group in braces, or one atom."""
+        """A group in braces, or one atom; of a number that is its first digit."""
+        if (self.peek() or "").isdigit():
+            return f"<mn>{escape(self.next())}</mn>"
         return self.group() if self.peek() == "{" else self.atom()
 
     def group(self):
@@ -294,7 +297,8 @@ class _Parser:
         return f"<msqrt>{self.argument()}</msqrt>"
 
     def command_text(self):
-        return f"<mtext>{escape(self.words())}</mtext>"
+        words = self.words().replace(" ", "\u00a0")  # spaces at the ends would be dropped
+        return f"<mtext>{escape(words)}</mtext>"
 
     command_mbox = command_textrm = command_textbf = command_textit = command_texttt = command_text
 
@@ -313,6 +317,10 @@ class _Parser:
 
     def command_overbrace(self):
         return f"<mover>{self.argument()}{_mo('⏞', True)}</mover>"
+
+    def command_phantom(self):
+        self.argument()
+        return "<mspace width='0.8em'></mspace>"
 
     def command_underline(self):
         return f"<munder>{self.argument()}{_mo('_', True)}</munder>"
@@ -338,7 +346,7 @@ class _Parser:
         token = self.next()
         text = OPERATORS.get(token[1:], token) if token.startswith("\\") else token
         if len(text) != 1:
-            raise NotSet("\\not stands before a relation")
+            raise NotSet("\\not must precede a relation")
         return _mo(text + "\u0338")
 
     def command_pmod(self):
