@@ -14,8 +14,9 @@ OPERATORS = dict(
     zip(
         "cdot times div pm mp ast star circ bullet oplus otimes odot ominus wedge vee cap cup "
         "setminus le leq ge geq ne neq equiv approx sim simeq cong propto ll gg prec succ "
-        "preceq succeq in notin ni subset supset subseteq supseteq mid nmid parallel perp vdash models "
-        "forall exists neg lnot land lor to rightarrow leftarrow leftrightarrow longrightarrow "
+        "preceq succeq in notin ni subset supset subseteq supseteq mid nmid parallel "
+        "perp vdash models forall exists neg lnot land lor to rightarrow leftarrow leftrightarrow "
+        "longrightarrow "
         "mapsto Rightarrow Leftarrow Leftrightarrow implies iff Longrightarrow hookrightarrow "
         "uparrow downarrow ldots cdots dots vdots ddots prime dagger colon coloneqq quad qquad "
         "langle rangle lfloor rfloor lceil rceil vert Vert lvert rvert lVert rVert backslash "
