@@ -232,7 +232,7 @@ def test_precomputed_path():
         ({"regs": []}, "regs"),
         ({"regs": [1.0, 0.0]}, "positive"),
         ({"regs": [1.0, np.nan]}, "positive"),
-        ({"regs": [[1.0]]}, "shape"),
+        ({"regs": [[1.0]]}, "list of numbers"),
         ({"scoring": "r2"}, "scoring='r2'"),
         ({"solver": "cg"}, "solver='cg'"),
         ({"regs": 1.0}, "list of numbers"),

@@ -13,7 +13,7 @@ from kernelbook.numeric.blas import (
     solve_triangular,
 )
 from kernelbook.numeric.threads import serial_blas
-from kernelbook.solvers.svm.robust import solve_robust
+from kernelbook.solvers.svm.solve import solve_robust
 
 
 def test_blas_in_place():
