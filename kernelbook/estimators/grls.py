@@ -30,10 +30,10 @@ from kernelbook.distributed import in_memory, is_collection
 from kernelbook.distributed.predict import map_labels
 from kernelbook.distributed.score import Accuracy, Squares, score_blocks
 from kernelbook.estimators._base import explained
-from kernelbook.estimators._grls import columns
-from kernelbook.estimators._grls_doc import ATTRIBUTES, MATRIX_FREE, PARAMETERS
-from kernelbook.estimators._grls_stream import StreamingLearner, streaming
 from kernelbook.estimators._validation import check_labels
+from kernelbook.estimators.least_squares.docs import ATTRIBUTES, MATRIX_FREE, PARAMETERS
+from kernelbook.estimators.least_squares.learner import columns
+from kernelbook.estimators.least_squares.stream import StreamingLearner, streaming
 
 __all__ = ["GRLSClassifier", "GRLSRegressor"]
 

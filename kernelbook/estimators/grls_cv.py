@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kernelbook.estimators._grls import check_number, columns
-from kernelbook.estimators._grls_doc import ATTRIBUTES
 from kernelbook.estimators.grls import GRLSClassifier, GRLSRegressor
+from kernelbook.estimators.least_squares.docs import ATTRIBUTES
+from kernelbook.estimators.least_squares.learner import check_number, columns
 from kernelbook.numeric.linalg import power_of_two
 from kernelbook.numeric.memory import room_for
 from kernelbook.solvers.grls.dense import gram_and_rounding

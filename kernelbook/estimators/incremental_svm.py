@@ -17,17 +17,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
-from kernelbook.estimators._basis_classifier import BasisClassifier
-from kernelbook.estimators._conditioning import (
+from kernelbook.estimators._multiclass import SCHEMES, class_scores, predicted
+from kernelbook.estimators._validation import check_count, check_parameters, check_rtol
+from kernelbook.estimators.in_basis.classifier import BasisClassifier
+from kernelbook.estimators.in_basis.conditioning import (
     WARN_DROPPED,
     prediction_drift,
     rounding_bound,
     warn_of_drift,
     warn_of_rounding,
 )
-from kernelbook.estimators._early_stopping import STOP, Step, start
-from kernelbook.estimators._multiclass import SCHEMES, class_scores, predicted
-from kernelbook.estimators._validation import check_count, check_parameters, check_rtol
+from kernelbook.estimators.in_basis.early_stopping import STOP, Step, start
 from kernelbook.numeric.threads import serial_blas
 from kernelbook.solvers.primal.growing.selection import SELECT
 

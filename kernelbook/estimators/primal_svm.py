@@ -18,10 +18,14 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from kernelbook.bases.orthonormal import METHODS, orthonormalize
 from kernelbook.certificates import Certificate
-from kernelbook.estimators._basis_classifier import BasisClassifier
-from kernelbook.estimators._conditioning import WARN_DROPPED, rounding_bound, warn_of_rounding
 from kernelbook.estimators._multiclass import SCHEMES, binary_problems, class_scores, predicted
 from kernelbook.estimators._validation import check_parameters, check_rtol
+from kernelbook.estimators.in_basis.classifier import BasisClassifier
+from kernelbook.estimators.in_basis.conditioning import (
+    WARN_DROPPED,
+    rounding_bound,
+    warn_of_rounding,
+)
 from kernelbook.solvers.primal.solve import LOSSES, solve_primal
 
 __all__ = ["PrimalSVMClassifier"]

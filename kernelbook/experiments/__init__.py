@@ -6,8 +6,18 @@
 An experiment is a list of *cells* (one setting, one repetition) and a function that turns a cell
 into rows: one row for each method.  `running` does the rest: spreads cells over processes or a
 Dask cluster, keeps a journal from which an interrupted run goes on, and writes NAME.csv with
-NAME.json, its provenance, beside it.  One file holds one experiment; the pieces that several need
-(word selection, pLSA, geodesic features) have files of their own.
+NAME.json, its provenance, beside it.  One file, NAME_, holds one experiment.
+
+| experiment | its pieces |
+|---|---|
+| `abs_` | |
+| `spirals_`, `laws_`, `ionosphere_` | `two_scales`; `nested` |
+| `growing_` | `nested` |
+| `coil20_` | `geodesic` |
+| `text_` | `words`, `plsa`, `narrow`, `search` |
+| `keep_` | `comparisons` |
+
+`running.report` writes the page of the book that says what has been run.
 """
 
 from dataclasses import replace

@@ -13,7 +13,7 @@
 All data are generated or ship with scikit-learn and statsmodels.  `--only part=co2` runs one part.
 """
 
-from kernelbook.experiments import effects, forecast, plates, trends
+from kernelbook.experiments.comparisons import effects, forecast, plates, trends
 from kernelbook.experiments.running import Experiment
 
 __all__ = ["EXPERIMENT"]
@@ -67,7 +67,7 @@ EXPERIMENT = Experiment(
     cells,
     run,
     modules=tuple(
-        f"kernelbook.experiments.{name}"
+        f"kernelbook.experiments.comparisons.{name}"
         for name in ("forecast", "effects", "plates", "trends", "restricted")
     ),
 )

@@ -14,8 +14,9 @@ from sklearn.gaussian_process.kernels import ConstantKernel, WhiteKernel
 from sklearn.gaussian_process.kernels import Matern as SklearnMatern
 
 from kernelbook import GRLSRegressor, Matern, Polyharmonic, SVMGBClassifier
-from kernelbook.experiments import coil20_, effects, forecast, get, plates, trends
-from kernelbook.experiments.restricted import Choice, best, log_likelihoods
+from kernelbook.experiments import coil20_, get
+from kernelbook.experiments.comparisons import effects, forecast, plates, trends
+from kernelbook.experiments.comparisons.restricted import Choice, best, log_likelihoods
 from tests.paths import BOOK
 
 # ------------------------------------------------------------------- restricted likelihood

@@ -18,7 +18,8 @@ from sklearn.utils import Bunch
 
 from kernelbook.cli import main
 from kernelbook.experiments import NAMES, get
-from kernelbook.experiments.running import Experiment, _code, finished, run
+from kernelbook.experiments.running import Experiment, finished, run
+from kernelbook.experiments.running.journal import code as without_remarks
 
 CALLS = []
 
@@ -85,7 +86,7 @@ def test_a_terminated_command_ends_like_an_interrupted_one(tmp_path, monkeypatch
 
 def test_resumed_and_whole_runs_write_the_same_table(tmp_path, monkeypatch):
     whole = run(toy(), tmp_path / "whole", progress=False)
-    monkeypatch.setattr("kernelbook.experiments.running._timed", _breaks_after(4))
+    monkeypatch.setattr("kernelbook.experiments.running.workers.timed", _breaks_after(4))
     with pytest.raises(KeyboardInterrupt):
         run(toy(), tmp_path / "parts", progress=False)
     monkeypatch.undo()
@@ -319,12 +320,12 @@ def test_a_journal_survives_what_cannot_change_its_numbers():
     code = '"""Doc."""\nimport a.b\n\ndef f(x):\n    """Says."""\n    from a import g\n'
     code += "    return g(x)\n"
     moved = "from c import b\n# a remark\ndef f(x):\n    return g(x)  # more\n"
-    assert _code(code) == _code(moved)
-    assert _code(code) != _code(code.replace("g(x)", "g(2 * x)"))
+    assert without_remarks(code) == without_remarks(moved)
+    assert without_remarks(code) != without_remarks(code.replace("g(x)", "g(2 * x)"))
 
 
 def test_the_page_that_opens_part_v_is_what_the_provenance_says():
-    from kernelbook.experiments import report
+    from kernelbook.experiments.running import report
     from tests.paths import BOOK, ROOT
 
     assert (ROOT / report.PAGE).read_text(encoding="utf-8") == report.page(BOOK / "results")

@@ -1,6 +1,6 @@
 """The page that opens part V: what was run of each figure, from the provenance files.
 
-    python -m kernelbook.experiments.report
+    python -m kernelbook.experiments.running.report
 
 writes book/evidence/runs.md again.  Cells run are those of NAME.json beside the table from which
 the chapters print their numbers; cells planned are those of the program as it is now.
@@ -88,8 +88,8 @@ Mueller's *Basis expansions for support vector machines* (C). The papers' figure
 without numbers, so claims are compared by order and by the few numbers in the text. A verdict is
 about what was run, and no more; the chapters print every number from the tables in `book/results`.
 
-This page is written by `python -m kernelbook.experiments.report` from the provenance files beside
-the tables; `kernelbook experiment list` shows the same counts. A cell is one setting and one
+This page is written by `python -m kernelbook.experiments.running.report` from the provenance files
+beside the tables; `kernelbook experiment list` shows the same counts. A cell is one setting and one
 repetition. Where fewer cells were run than planned, the run is resumed by
 `kernelbook experiment NAME`, and the largest sizes or the last repetitions are what is missing.
 

@@ -1,7 +1,7 @@
 """What the G-RLS learners share: sample → method → solution → fitted attributes.
 
 The method is chosen in one place, `solvers.grls.methods`.  Fits by sums over blocks of rows are in
-`_grls_stream`.  A fitted learner keeps one private `_solution` beside its public attributes.
+`stream`.  A fitted learner keeps one private `_solution` beside its public attributes.
 """
 
 import warnings
@@ -23,7 +23,7 @@ from kernelbook.distributed import in_memory, is_collection
 from kernelbook.distributed.predict import map_rows
 from kernelbook.estimators._base import FreeFeatureEstimator, as_given, take
 from kernelbook.estimators._centering import far_origin
-from kernelbook.estimators._progress import rows_bar
+from kernelbook.estimators.least_squares.progress import rows_bar
 from kernelbook.features import check_order, evaluate
 from kernelbook.numeric.memory import room_for
 from kernelbook.numeric.tiles import slices

@@ -26,7 +26,7 @@ from sklearn.linear_model import BayesianRidge
 from sklearn.preprocessing import StandardScaler
 
 from kernelbook import Gaussian, GRLSRegressor
-from kernelbook.experiments.restricted import best
+from kernelbook.experiments.comparisons.restricted import best
 
 __all__ = ["CAUSES", "diabetes", "least_squares", "partially_linear", "simulate"]
 

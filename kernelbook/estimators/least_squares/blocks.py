@@ -19,8 +19,8 @@ from sklearn.utils import check_random_state, get_tags
 
 from kernelbook.bases.centers import check_rule, choose_centers, given_centers
 from kernelbook.estimators._base import take
-from kernelbook.estimators._grls import N_CENTERS, columns
-from kernelbook.estimators._progress import solving_bar
+from kernelbook.estimators.least_squares.learner import N_CENTERS, columns
+from kernelbook.estimators.least_squares.progress import solving_bar
 from kernelbook.features import (
     Constant,
     FunctionFeatures,

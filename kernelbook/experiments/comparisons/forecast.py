@@ -35,7 +35,7 @@ from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, RationalQuadra
 from sklearn.linear_model import BayesianRidge
 
 from kernelbook import GRLSRegressor, Matern, Polyharmonic
-from kernelbook.experiments.restricted import best
+from kernelbook.experiments.comparisons.restricted import best
 
 __all__ = ["LEVELS", "METHODS", "load_co2", "run", "trend_and_seasons"]
 

@@ -2,7 +2,7 @@
 
 A block adds its sums to those of the blocks before it, so that after all of them the learner is
 the one that `fit` would have found on all rows at once, whatever the order and the size of the
-blocks (`_grls_blocks`).  Memory: one block and the sums.
+blocks (`blocks`).  Memory: one block and the sums.
 
 What has to be fixed before the data come must be known: the box, by `bounds` or by given centres;
 and the features.  Polynomials are scaled to the box; a transformer that learns from data must
@@ -22,9 +22,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from kernelbook.distributed import in_memory
 from kernelbook.distributed.fit import Survey, fit_blocks
 from kernelbook.estimators._base import Sample, take
-from kernelbook.estimators._grls import GRLS, columns
-from kernelbook.estimators._grls_blocks import ABSENT, BlockFit, FourierSums
-from kernelbook.estimators._progress import counting_bar
+from kernelbook.estimators.least_squares.blocks import ABSENT, BlockFit, FourierSums
+from kernelbook.estimators.least_squares.learner import GRLS, columns
+from kernelbook.estimators.least_squares.progress import counting_bar
 from kernelbook.features import as_features, fit_features
 from kernelbook.kernels import as_kernel
 from kernelbook.solvers.grls.methods import Facts, choose
