@@ -3,6 +3,7 @@
 view       what is visible inside: a Python, the allowed packages, nothing to write on
 seccomp    the system calls that are refused
 limits     what one submission may use, and what came of it
+clocks     how long it computed, and how long it waited
 inside     the program that runs in there, beside the student's code
 watch      reads what comes out and ends what goes on too long
 box        puts these together around one run

@@ -7,21 +7,20 @@ __all__ = ["GRACE", "PATIENCE", "SLOWEST", "Limits", "Outcome"]
 
 GRACE = 10.0  # seconds beyond a limit that the code inside keeps itself if it is honest
 PATIENCE = 5.0  # how many times longer than it may compute a step may wait
-SLOWEST = 50.0  # seconds by the clock that a second of computing may take on a busy machine
+SLOWEST = 50.0  # seconds by the clock for a second of computing, where queueing cannot be seen
 
 
 @dataclass(frozen=True)
 class Limits:
     """What one submission may use, by the kernel's and the grader's clocks.
 
-    Computing is limited in CPU time, which is the same on an idle and on a busy machine.  The clock
-    on the wall ends code that waits instead: what counts is the time beyond `SLOWEST` seconds for
-    each second of computing.
+    Computing is limited in CPU time, waiting in time during which no process computed or queued for
+    a processor (`clocks`).  Both are the same on an idle and on a busy machine.
     """
 
     seconds: float = 10.0  # of CPU time, for one cell or one question
     computing: float = 40.0  # of CPU time, for one process: all cells run in the same one
-    total: float = 180.0  # for everything, by the clock
+    total: float = 180.0  # for everything, computing and waiting together
     memory: int = 1 << 30  # address space of one process, bytes
     printed: int = 1 << 20
     returned: int = 8 << 20

@@ -11,9 +11,9 @@ import json
 import os
 import selectors
 import time
-from pathlib import Path
 
-from kernelbook.course.sandbox.limits import GRACE, SLOWEST, Limits, Outcome
+from kernelbook.course.sandbox.clocks import TICK, Clocks
+from kernelbook.course.sandbox.limits import GRACE, Limits, Outcome
 
 __all__ = ["Watch"]
 
@@ -31,7 +31,7 @@ class Watch:
         self.process, self.limits, self.hand_over = process, limits, hand_over
         self.results, self.printed = results, printed
         self.texts = {results: bytearray(), printed: bytearray()}
-        self.outcome = Outcome()
+        self.outcome, self.clocks = Outcome(), Clocks(process.pid)
         self.stages = set(stages)
         self.seen = 0  # bytes of results in which lines were looked for
         self.lines = 0
@@ -39,9 +39,7 @@ class Watch:
         self.before = b""  # what was printed until then
 
     def run(self) -> Outcome:
-        end = time.monotonic() + self.limits.total
-        most = self.limits.starting if self.stages else self.limits.total
-        self.begin("the notebook", most)
+        self.begin("the notebook", self.limits.starting if self.stages else self.limits.total)
         ended = os.pidfd_open(self.process.pid)
         over = False
         with selectors.DefaultSelector() as selector:
@@ -49,14 +47,11 @@ class Watch:
                 os.set_blocking(descriptor, False)
                 selector.register(descriptor, selectors.EVENT_READ)
             while not over and self.outcome.trouble is None:
-                left = min(end, self.stage_end) - time.monotonic()
-                ready = {key.fd for key, _ in selector.select(max(0.0, left))}
+                ready = {key.fd for key, _ in selector.select(TICK)}
                 over = ended in ready
-                if not ready and time.monotonic() >= end:
-                    most = self.limits.total
-                    self.outcome.trouble = f"the time limit of {most:g} s for all of it ended"
-                elif not ready and not self.has_computed():
-                    self.outcome.trouble = f"{self.stage} waited for more than {self.most:g} s"
+                if not over and time.monotonic() >= self.clocks.last + TICK:
+                    self.clocks.look()
+                    self.outcome.trouble = self.out_of_time()
                 # Printed first: what was written before a line of results is read before it.
                 for descriptor in (self.printed, self.results):
                     self.read(descriptor, selector, descriptor in ready)
@@ -69,16 +64,17 @@ class Watch:
         return self.finished()
 
     def begin(self, stage, most):
-        """From now on so much waiting is allowed, and the time that computing takes."""
-        self.stage, self.most = stage, most
-        self.started, self.used = time.monotonic(), cpu_seconds(self.process.pid)
-        self.stage_end = self.started + most
+        """From now on so much waiting is allowed."""
+        self.clocks.look()
+        self.stage, self.most, self.waited = stage, most, self.clocks.waited
 
-    def has_computed(self):
-        """Whether the time that has passed is explained by computing on a busy machine."""
-        computed = max(0.0, cpu_seconds(self.process.pid) - self.used)
-        self.stage_end = self.started + self.most + SLOWEST * computed
-        return self.stage_end > time.monotonic()
+    def out_of_time(self):
+        """Which limit has been reached, if any."""
+        if self.clocks.computed + self.clocks.waited > self.limits.total:
+            return f"the time limit of {self.limits.total:g} s for all of it ended"
+        if self.clocks.waited - self.waited > self.most:
+            return f"{self.stage} waited for more than {self.most:g} s"
+        return None
 
     def read(self, descriptor, selector, was_ready):
         text = self.texts[descriptor]
@@ -140,20 +136,6 @@ class Watch:
         printed = self.before if self.split is not None else self.texts[self.printed]
         self.outcome.printed = bytes(printed)[-SHOWN:].decode("utf-8", "replace")
         return self.outcome
-
-
-def cpu_seconds(pid) -> float:
-    """What a process and its descendants have computed, those that have ended included."""
-    ticks, waiting = 0, [pid]
-    while waiting:
-        place = Path("/proc", str(waiting.pop()))
-        with contextlib.suppress(OSError):  # it ended meanwhile
-            # Behind the name, which may hold anything: utime, stime, cutime, cstime.
-            fields = (place / "stat").read_text(errors="replace").rpartition(")")[2].split()
-            ticks += sum(map(int, fields[11:15]))
-            for children in place.glob("task/*/children"):
-                waiting += children.read_text().split()
-    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _some(descriptor):
