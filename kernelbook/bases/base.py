@@ -25,6 +25,10 @@ class Basis(BaseEstimator):
         """Resolve whatever depends on the sample, such as centres at the data."""
         return self
 
+    def count(self) -> int | None:
+        """M, after `fit`; None where only `evaluate` can tell."""
+        return None
+
     def evaluate(self, X: Any) -> Any:
         """B, an (n, M) matrix: sample i as the basis function j sees it."""
         raise NotImplementedError
@@ -73,6 +77,9 @@ class Selection(Basis):
 
 class CenteredBasis(Basis):
     """A basis with one or more functions at each of a set of centres."""
+
+    def count(self) -> int | None:
+        return self._centers_now().shape[0]
 
     def _resolve(self, X, sample_weight):
         """The centres that the parameter `centers` means for the sample X."""

@@ -131,6 +131,9 @@ class GaussianBasis(CenteredBasis):
             )
         return widths[0]
 
+    def count(self) -> int:
+        return self._resolved()[1].size
+
     def evaluate(self, X: Any) -> np.ndarray:
         X = points(X)
         centers, widths = self._resolved()

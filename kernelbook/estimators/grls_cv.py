@@ -16,7 +16,7 @@ from kernelbook.estimators.grls import GRLSClassifier, GRLSRegressor
 from kernelbook.estimators.least_squares.docs import ATTRIBUTES
 from kernelbook.estimators.least_squares.learner import check_number, columns
 from kernelbook.numeric.linalg import power_of_two
-from kernelbook.numeric.memory import room_for
+from kernelbook.numeric.memory import room_for_gram
 from kernelbook.solvers.grls.dense import gram_and_rounding
 from kernelbook.solvers.grls.loo_path import Spectrum
 from kernelbook.solvers.grls.methods import DENSE
@@ -89,7 +89,7 @@ class _ChoosesReg:
         return None
 
     def _choose_reg(self, sample, Y, shift, facts):
-        with room_for(len(Y), 3, self._memory_advice(facts)):
+        with room_for_gram(len(Y), 3, self._memory_advice(facts)):
             kernel = None if self._pairwise else self.kernel_
             gram, rounding = gram_and_rounding(kernel, sample.X, shift)
             spectrum = Spectrum(gram, sample.P, sample.w, rounding)

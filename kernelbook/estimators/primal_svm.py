@@ -138,7 +138,8 @@ class PrimalSVMClassifier(BasisClassifier):
     def _fit(self, X, y, sample_weight):
         self._seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         sample, classes, codes, C = self._penalized_sample(X, y, sample_weight)
-        coordinates = self._orthonormal_coordinates(sample.X)
+        with self._room(codes.size):
+            coordinates = self._orthonormal_coordinates(sample.X)
 
         m = _num_samples(X)
         rng = np.random.default_rng(self._seed)

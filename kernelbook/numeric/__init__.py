@@ -5,7 +5,7 @@
 | `jit` | how functions are compiled, and where compiled code is kept |
 | `threads` | `parallel_for`, `parallel_sum`; what BLAS may do meanwhile |
 | `blas` | BLAS in place, from several threads; a Cholesky factor of blocks |
-| `memory` | is there room for an m×m matrix? |
+| `memory` | is there room for large arrays? |
 | `arrays` | real, finite, float64, contiguous; or an error in words |
 | `rows` | rows, dense or sparse, as coordinate solvers visit them |
 | `pairwise/` | distances, functions of distances |

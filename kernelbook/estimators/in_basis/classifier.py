@@ -1,12 +1,20 @@
 """What the learners with a basis in place of a kernel share."""
 
+from contextlib import nullcontext
+
 from sklearn.base import ClassifierMixin
 
 from kernelbook.bases import as_basis
 from kernelbook.estimators._base import FreeFeatureEstimator
 from kernelbook.estimators._validation import classes_and_penalties
+from kernelbook.numeric.memory import room_for
 
 __all__ = ["BasisClassifier"]
+
+FEWER_FUNCTIONS = (
+    "take fewer functions, as KernelBasis(kernel, centers='subset', n_centers=1000) does, or fewer "
+    "samples."
+)
 
 
 class BasisClassifier(ClassifierMixin, FreeFeatureEstimator):
@@ -21,6 +29,16 @@ class BasisClassifier(ClassifierMixin, FreeFeatureEstimator):
 
     def _fit_kernel(self, X, w):
         self.basis_ = seeded(as_basis(self.basis), self._seed).fit(X, sample_weight=w)
+
+    def _room(self, m):
+        """Room for the basis at m samples and its Gram matrix; an error where it is not there."""
+        M = self.basis_.count()
+        if M is None:
+            return nullcontext()
+        # Evaluations, coordinates and a copy of either; G, its factor and the inverse.
+        numbers = 3.0 * m * M + (0.0 if self.basis_.orthonormal else 3.0 * M * M)
+        what = f"m={m} samples and {M} basis functions need {{}} for the basis at the samples"
+        return room_for(8.0 * numbers, what, FEWER_FUNCTIONS)
 
     def _penalized_sample(self, X, y, sample_weight):
         """The sample, its classes, their codes, and the penalty C_i of each sample's loss."""

@@ -100,8 +100,10 @@ class Growth:
     def __init__(self, model, X, y, sample_weight, held, seed):
         model._seed = seed
         sample, self.classes, codes, C = model._penalized_sample(X, y, sample_weight)
-        G, P, n = None if model.basis_.orthonormal else model.basis_.gram(), sample.P, codes.size
-        B = G if _at_samples(model.basis_, n) else model.basis_.evaluate(sample.X)
+        P, n = sample.P, codes.size
+        with model._room(n):
+            G = None if model.basis_.orthonormal else model.basis_.gram()
+            B = G if _at_samples(model.basis_, n) else model.basis_.evaluate(sample.X)
         if model.train_on == "centers" and B.shape[1] != n:
             raise ValueError(
                 f"train_on='centers' needs one basis function at each sample; there are "

@@ -30,6 +30,7 @@ from kernelbook.features import (
     check_order,
     evaluate,
 )
+from kernelbook.numeric.memory import room_for
 from kernelbook.numeric.tiles import silent, slices
 from kernelbook.solvers.grls.fourier import solve as fourier
 from kernelbook.solvers.grls.fourier import sums as fourier_sums
@@ -44,6 +45,10 @@ __all__ = ["ABSENT", "BlockFit", "FourierSums"]
 _PILOT = 2000
 _ROW_BLOCK = 2**20
 _POOL = 10  # rows drawn from blocks for each centre that a rule chooses among them
+_FOURIER_ROOM = (
+    "solver='fourier' needs {} for its transforms",
+    "take a larger reg or tol, a wider or smoother kernel, fewer outputs, or solver='nystrom'.",
+)
 ABSENT = "sample_weight is zero for every sample; at least one must be positive."
 
 
@@ -65,7 +70,8 @@ class FourierSums:
 
     def frame(self, box, rows, pilot, P, Y, largest, evaluate_features):
         grid = self._grid or design(self.kernel, *box, self.eps)
-        return fourier_sums.make_frame(grid, P, Y, pilot.w, self.eps, largest)
+        with room_for(fourier.bytes_needed(grid, Y.shape[1] + P.shape[1]), *_FOURIER_ROOM):
+            return fourier_sums.make_frame(grid, P, Y, pilot.w, self.eps, largest)
 
     def rows(self, frame):
         return fourier_sums.chunk_rows(frame.grid)

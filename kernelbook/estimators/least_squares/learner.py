@@ -25,7 +25,8 @@ from kernelbook.estimators._base import FreeFeatureEstimator, as_given, take
 from kernelbook.estimators._centering import far_origin
 from kernelbook.estimators.least_squares.progress import rows_bar
 from kernelbook.features import check_order, evaluate
-from kernelbook.numeric.memory import room_for
+from kernelbook.numeric.memory import room_for, room_for_gram
+from kernelbook.numeric.threads import n_threads
 from kernelbook.numeric.tiles import slices
 from kernelbook.solvers.grls import cg, dense
 from kernelbook.solvers.grls.methods import METHODS, Facts, alternatives, choose, memory_advice
@@ -132,7 +133,7 @@ class GRLS(FreeFeatureEstimator):
         shift = self._origin_shift(sample) if method.gram else None
         reg = self._choose_reg(sample, Y, shift, facts)
         if method.gram:
-            with room_for(m, 1, self._memory_advice(facts)):
+            with room_for_gram(m, 1, self._memory_advice(facts)):
                 solution = self._solve_dense(method, sample, Y, reg, shift)
         else:
             solution = self._solve_with_centers(method, sample, Y, reg)
@@ -166,7 +167,8 @@ class GRLS(FreeFeatureEstimator):
         """By a method that never sees the Gram matrix: its centres, their basis, the solution."""
         rng, m = check_random_state(self.random_state), sample.X.shape[0]
         arrays = sample.X, sample.P, columns(Y), reg, sample.w
-        with rows_bar(self.verbose, 2 if method.name == "nystrom" else 20, m) as tick:
+        bar = rows_bar(self.verbose, 2 if method.name == "nystrom" else 20, m)
+        with self._room_for_centers(method, m), bar as tick:
             centers, rows = self._centers_of(method, sample, reg, rng, tick)
             P = None
             if self.kernel_.cpd_order:
@@ -180,15 +182,31 @@ class GRLS(FreeFeatureEstimator):
             )
             return nystrom.solve(basis, *arrays, random_state=rng, **options)
 
+    def _room_for_centers(self, method, m):
+        """Room for what a method keeps of its centres."""
+        n = min(self._n_centers(method, m), m)
+        # cg: the centres' basis at all samples, and a copy while it is made.  Both: matrices of
+        # the centres, in each thread.
+        numbers = 2.0 * m * n * (method.name == "cg") + (3.0 + n_threads()) * n * n
+        what = f"m={m} samples and n_centers={n} need {{}} for solver={method.name!r}"
+        return room_for(8.0 * numbers, what, "take a smaller n_centers, or fewer centers.")
+
+    def _n_centers(self, method, m):
+        if not isinstance(self.centers, str):
+            return np.shape(self.centers)[0] if np.shape(self.centers) else 1
+        if isinstance(self.n_centers, Integral):
+            return int(self.n_centers)
+        if method.name == "cg":
+            return max(min(N_CENTERS, m // 10, PRECONDITIONER_ENTRIES // m), min(50, m))
+        return N_CENTERS
+
     def _centers_of(self, method, sample, reg, rng, tick):
         """The centres and, where they are rows of the sample, which."""
         m, n = sample.X.shape[0], self.n_centers
         if not isinstance(self.centers, str):
             return given_centers(self.centers, sample.X.shape[1]), None
         if n is None:
-            n = N_CENTERS
-            if method.name == "cg":
-                n = max(min(n, m // 10, PRECONDITIONER_ENTRIES // m), min(50, m))
+            n = self._n_centers(method, m)
         return choose_centers(self.centers, sample.X, n, sample.w, rng, self.kernel_, reg, tick)
 
     def _keep(self, solution, outputs, observations, P):

@@ -6,6 +6,8 @@ asked for, except for a precomputed kernel matrix, which could not be had again.
 
 import numpy as np
 
+from kernelbook.numeric.memory import room_for_gram
+
 __all__ = ["DensePosterior"]
 
 _ROW_BLOCK = 512
@@ -40,7 +42,9 @@ class DensePosterior:
 
     def _factored(self):
         if self._system is None:
-            self._system = self._make(self._predictor.gram(), *self._refit)
+            m = len(self._refit[0])
+            with room_for_gram(m, 1, "ask a learner that was fitted to part of the sample."):
+                self._system = self._make(self._predictor.gram(), *self._refit)
         return self._system
 
     def coef_covariance(self):

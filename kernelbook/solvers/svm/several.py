@@ -17,6 +17,7 @@ from kernelbook.numeric.threads import parallel_for
 from kernelbook.solvers.svm.certificate import DEFAULT_TOLERANCE, recertified
 from kernelbook.solvers.svm.convexity import passes_whole
 from kernelbook.solvers.svm.large.solve import solve_large
+from kernelbook.solvers.svm.memory import room_for_blocks, room_for_matrix, room_for_search
 from kernelbook.solvers.svm.pairs.blocks import ClassBlocks
 from kernelbook.solvers.svm.pairs.solve import solve_pair
 from kernelbook.solvers.svm.solve import able, solve_on_gram
@@ -50,7 +51,9 @@ def solve_several(
         fit.by_large_samples()
         fit.by_pairs_of_classes()
     if fit.unsolved:
-        fit.on_gram(solver)
+        largest = max(problems[i][0].size for i in fit.unsolved)
+        with room_for_matrix(source, len(P), largest, solver):
+            fit.on_gram(solver)
     return fit.solutions
 
 
@@ -88,15 +91,17 @@ class _Fit:
 
     def by_large_samples(self):
         for i in self.able("large"):
-            self.solutions[i] = solve_large(
-                self.part(i), *self.data(i), start=self.starts[i], **self.options
-            )
+            with room_for_search(self.source, self.problems[i][0].size):
+                self.solutions[i] = solve_large(
+                    self.part(i), *self.data(i), start=self.starts[i], **self.options
+                )
 
     def by_pairs_of_classes(self):
         if self.members and (some := self.able("pairs")):
             pairs = self.classes_of(some)
-            blocks = self.source.class_blocks(self.members, pairs.values())
-            self.try_pairs(some, pairs, blocks)
+            with room_for_blocks(self.source, [rows.size for rows in self.members]):
+                blocks = self.source.class_blocks(self.members, pairs.values())
+                self.try_pairs(some, pairs, blocks)
 
     def on_gram(self, solver):
         """On the Gram matrix of all samples."""

@@ -44,6 +44,7 @@ from kernelbook.solvers.svm.certificate import (
 )
 from kernelbook.solvers.svm.interior import interior_point
 from kernelbook.solvers.svm.large.solve import solve_large
+from kernelbook.solvers.svm.memory import room_for_matrix, room_for_search
 from kernelbook.solvers.svm.problem import DualPoint, prepare
 from kernelbook.solvers.svm.reference import solve_reference
 from kernelbook.solvers.svm.smo import augmented_smo
@@ -132,11 +133,13 @@ def solve_binary(source, P, y, C, *, solver="auto", start=None, max_iter=-1, **o
     DualSolution
     """
     if solver == "auto" and able("large", source, y.size, max_iter):
-        solution = solve_large(source, P, y, C, start=start, **options)
+        with room_for_search(source, y.size):
+            solution = solve_large(source, P, y, C, start=start, **options)
         if solution is not None:
             return solution
     rest = {"start": start, "max_iter": max_iter, "overwrite": source.writable}
-    return solve_on_gram(source, source.gram(), P, y, C, solver=solver, **rest, **options)
+    with room_for_matrix(source, y.size, y.size, solver):
+        return solve_on_gram(source, source.gram(), P, y, C, solver=solver, **rest, **options)
 
 
 def solve_on_gram(

@@ -49,7 +49,9 @@ from kernelbook.solvers.grls.fourier.operator import NormalOperator, to_complex,
 from kernelbook.solvers.grls.fourier.sums import chunk_rows, map_row_blocks, nufft
 from kernelbook.solvers.grls.solution import Solution, certify
 
-__all__ = ["FourierPosterior", "FourierSum", "System", "accuracy", "kernel_error"]
+__all__ = [
+    "FourierPosterior", "FourierSum", "System", "accuracy", "bytes_needed", "kernel_error",
+]  # fmt: skip
 
 MAX_ITER = 1000
 CG_TOL_SHARE = 0.3  # of tol for conjugate gradients; the rest is for the kernel
@@ -65,6 +67,14 @@ def accuracy(tol, reg, peak=1.0):
     Not below 10⁻¹⁴: where that is too much, `kkt` will say so.
     """
     return float(np.clip(0.4 * tol * reg / peak, 1e-14, 1e-2))
+
+
+def bytes_needed(grid, columns):
+    """What sums and products of so many columns, targets and features, take at once, about.
+
+    The transforms go to 2^d times as many points as there are frequencies, a few arrays at a time.
+    """
+    return 16.0 * (columns + 4) * np.prod(2.0 * np.array(grid.box))
 
 
 def kernel_error(frame):

@@ -22,6 +22,7 @@ import numpy as np
 
 from kernelbook.certificates import Certificate
 from kernelbook.numeric.column_space import column_space
+from kernelbook.numeric.memory import room_for_gram
 from kernelbook.solvers.svm.certificate import certify
 from kernelbook.solvers.svm.feasibility import make_feasible
 from kernelbook.solvers.svm.multipliers import choose_multipliers
@@ -32,6 +33,8 @@ __all__ = ["SVMPath", "svm_path"]
 EPS = float(np.finfo(float).eps)
 WARN_VIOLATION = 1e-5
 """A violation of the optimality conditions that is worth a warning."""
+COPIES = 5
+"""Matrices of the size of the Gram matrix that a path takes: what it keeps, and to project it."""
 OPTIMAL = 1e-10
 """A λ that breaks no margin by more than this counts as optimal."""
 
@@ -200,7 +203,9 @@ def svm_path(gram, P, y, C_max=1e3, sample_weight=None) -> SVMPath:
     >>> path.C.round(12).tolist()
     [0.0, 0.333333333333, 1.0]
     """
-    gram, P, y, w = _checked(gram, P, y, C_max, sample_weight)
+    advice = "take fewer samples, or fit SVMGBClassifier for some values of C."
+    with room_for_gram(np.size(y), COPIES, advice):
+        gram, P, y, w = _checked(gram, P, y, C_max, sample_weight)
     tracer = PathTracer(gram, P, y, w)
     path = SVMPath(tracer.trace(float(C_max)), gram, P, y, w, tracer.n_restarts)
     if path.kkt.max() > WARN_VIOLATION:
