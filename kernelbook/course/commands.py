@@ -38,6 +38,7 @@ def course(context, root, assignments):
     kernelbook course release grls --to release           what students get
     kernelbook course grade grls submissions --dry-run    what would be graded
     kernelbook course grade grls submissions              grade; again, to go on
+    kernelbook course exam midterm --to exams             an exam, with solutions and rubric
     """
     if context.invoked_subcommand is None:
         from kernelbook.course.assignment import find_assignments, load, names
@@ -257,3 +258,42 @@ def slides(weeks, to, book):
     except (LookupError, OSError, ValueError) as error:
         raise _say(error) from None
     click.echo(f"{len(written)} deck{'s' * (len(written) != 1)}: {(to / 'index.html').resolve()}")
+
+
+@course.command(short_help="Write an exam, with solutions and rubric.")
+@click.argument("name", metavar="NAME")
+@click.option("--minutes", type=click.IntRange(min=1), default=90, show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True)
+@click.option("--question", "chosen", multiple=True, help="Take this question; may be repeated.")
+@click.option("--list", "listing", is_flag=True, help="Print the bank; write nothing.")
+@click.option("--to", **_folder("exams", "Where the sheets are written."))
+@assignments_option
+def exam(name, minutes, seed, chosen, listing, to, assignments):
+    """Write an exam: a sheet to print, and one with worked solutions and the rubric.
+
+    NAME is midterm or final.  The questions are drawn from the bank, the weeks as even as the time
+    allows; the seed also draws their numbers, so the same command writes the same exam again.
+
+    \b
+    kernelbook course exam midterm --list
+    kernelbook course exam midterm --minutes 75 --seed 2027 --to exams
+    kernelbook course exam final --question two-points --question a-plane-for-nothing
+    """
+    from kernelbook.course.assignment import find_assignments
+    from kernelbook.course.exams import choose, read_bank, write_exam
+
+    try:
+        bank = read_bank(find_assignments(assignments), name)
+        if listing:
+            for e in bank.entries:
+                click.echo(f"week {e.week:<3}{e.points:>2} points {e.minutes:>3} min  {e.name}")
+            return
+        known = {entry.name: entry for entry in bank.entries}
+        if strange := [q for q in chosen if q not in known]:
+            raise LookupError(f"{name} has no question {strange[0]!r}; --list prints their names")
+        entries = [known[q] for q in chosen] or choose(bank, minutes, seed)
+        paths = write_exam(bank, entries, seed, to)
+    except (LookupError, OSError, ValueError) as error:
+        raise _say(error) from None
+    for path in paths:
+        click.echo(path.resolve())
