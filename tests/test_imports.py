@@ -16,6 +16,7 @@ LAYERS = [
     {"numeric", "certificates"},
     {"kernels", "features", "bases", "conditional"},
     {"solvers", "distributed"},
+    {"inference"},
     {"estimators"},
     {"datasets", "papers", "checks", "plotting"},
     {"experiments", "course", "warm"},

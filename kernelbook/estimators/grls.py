@@ -33,12 +33,13 @@ from kernelbook.estimators._base import explained
 from kernelbook.estimators._validation import check_labels
 from kernelbook.estimators.least_squares.docs import ATTRIBUTES, MATRIX_FREE, PARAMETERS
 from kernelbook.estimators.least_squares.learner import columns
+from kernelbook.estimators.least_squares.slopes import EffectsAndSlopes
 from kernelbook.estimators.least_squares.stream import StreamingLearner, streaming
 
 __all__ = ["GRLSClassifier", "GRLSRegressor"]
 
 
-class GRLSRegressor(RegressorMixin, StreamingLearner):
+class GRLSRegressor(EffectsAndSlopes, RegressorMixin, StreamingLearner):
     __doc__ = f"""Regularized least squares in which some features are not penalized.
 
     Minimizes (1/W) Σ w_i (y_i − f(x_i))² + reg·‖P₁f‖².  The same function is the universal
@@ -76,8 +77,18 @@ class GRLSRegressor(RegressorMixin, StreamingLearner):
         self._partial_fit(X, y, sample_weight)
         return self._warned()
 
-    def predict(self, X, return_std=False, P=None, diag=None):
-        """f(X), and with `return_std` also the standard deviation of f(x).
+    def predict(
+        self,
+        X,
+        return_std=False,
+        P=None,
+        diag=None,
+        *,
+        return_cov=False,
+        interval=None,
+        noise=False,
+    ):
+        """f(X), and how sure it is: `f`, `(f, std)`, `(f, cov)` or `(f, low, high)`.
 
         Parameters
         ----------
@@ -92,9 +103,35 @@ class GRLSRegressor(RegressorMixin, StreamingLearner):
             The feature matrix; for learners that were fitted with one.
         diag : (n,) array, optional
             Φ(x, x), needed for `return_std` when kernel="precomputed".
+        return_cov : bool
+            The joint covariance of f at the rows of X, (n, n) or (n, n, k).
+        interval : float, optional
+            0.95 asks for the ends of intervals that hold f(x) with that probability, by Student's
+            t with W − rank P degrees of freedom.
+        noise : bool
+            Whether std, cov and interval are those of a new observation of weight one, f(x) plus
+            noise, in place of those of f(x).
         """
-        values = self._values(X, P)
-        return (values, self._std(X, P, diag)) if return_std else values
+        if return_std + return_cov + (interval is not None) > 1:
+            raise ValueError(
+                f"return_std={return_std!r}, return_cov={return_cov!r} and interval={interval!r} "
+                "ask for different answers; pass one of them."
+            )
+        f = self._values(X, P)
+        if interval is not None:
+            return self._interval(X, f, P, diag, interval, noise)
+        if return_std:
+            std = self._std(X, P, diag)
+            return f, (np.hypot(std, self._noise_deviation()) if noise else std)
+        if return_cov:
+            V = self._covariance(X, noise)
+            return f, np.multiply.outer(V, self._deviations() ** 2)
+        if noise:
+            raise ValueError(
+                "noise=True changes how sure a prediction is, not the prediction: pass it with "
+                "return_std, return_cov or interval."
+            )
+        return f
 
     def score(self, X, y, sample_weight=None, P=None):
         """R², the share of the variance of y that is explained; P as for `predict`.

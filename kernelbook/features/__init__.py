@@ -22,6 +22,7 @@ Then λ is not unique; `kernelbook.numeric.column_space` reduces P to its range 
 | `maps` | the maps: constant, polynomials, functions; what the argument `features` may be |
 | `formula` | a formula on the columns of a table |
 | `fitting` | fits a map to weighted rows, evaluates it, checks the matrix |
+| `naming` | what the columns of P are called, and which belong together |
 | `required` | which features a conditionally positive definite kernel needs |
 """
 
@@ -39,6 +40,7 @@ from kernelbook.features.maps import (
     Polynomials,
     as_features,
 )
+from kernelbook.features.naming import feature_groups, feature_names, lost_features
 from kernelbook.features.required import check_order
 
 __all__ = [
@@ -52,5 +54,8 @@ __all__ = [
     "check_feature_matrix",
     "check_order",
     "evaluate",
+    "feature_groups",
+    "feature_names",
     "fit_features",
+    "lost_features",
 ]

@@ -301,6 +301,24 @@ class System:
         rounding += (4 * self.rounding_level + self.jitter) * squared_norms(a)
         return np.maximum(v, 0.0) * unit, rounding * unit
 
+    @serial_blas
+    def covariance(self, K_xx, k, p):
+        """The posterior covariance of several values, as `variance`, from the (n, n) prior one."""
+        unit, root = self.gram.unit, self.problem.sqrt_weights
+        k = root * (k.T / unit)
+        return self.factor.covariance(K_xx / unit, k, (p @ self.problem.T).T) * unit
+
+    def influence(self, Y):
+        """GY, without refinement."""
+        root = self.problem.sqrt_weights
+        return root * self.factor.solve(root * Y)[0] / self.gram.unit
+
+    @serial_blas
+    def diagonal(self):
+        """G_ii, where c = Gy; and the share of noise in the variance of y_i, ρG_ii/w_i ≤ 1."""
+        inner, root = self.factor.diagonal(), self.problem.sqrt_weights[:, 0]
+        return root**2 * inner / self.gram.unit, self.rho * inner
+
     def is_semidefinite(self):
         """Whether Φ is positive semidefinite to rounding, not only where Pᵀc = 0."""
         upper = np.triu(self.store.square, 1)

@@ -27,35 +27,58 @@ class DensePosterior:
     """
 
     def __init__(self, predictor, system, refit, keep):
-        self._predictor, self._refit = predictor, refit
+        self.predictor, self._refit = predictor, refit
         self._make, self._system = type(system), system if keep else None
         self._known_psd = not keep and predictor.kernel._proven
         order = 0 if keep else predictor.kernel.cpd_order
         self._covariance = None if order else self._shifted_covariance(system)
 
     def _shifted_covariance(self, system):
-        V, shift = system.coef_covariance(), self._predictor.shift
+        V, shift = system.coef_covariance(), self.predictor.shift
         if shift is None:
             return V
         at_g = system.solve(shift.g[:, None])
         return shift.covariance(V, at_g.c[:, 0], at_g.lam[:, 0])
 
-    def _factored(self):
+    @property
+    def P(self):
+        """The feature matrix of the sample."""
+        return self._refit[0]
+
+    @property
+    def weights(self):
+        """How many observations each row is."""
+        given = self._refit[2]
+        return np.ones(len(self.P)) if given is None else given
+
+    @property
+    def noise(self):
+        """ρ/w_i, the variance of the noise of y_i per unit of scale."""
+        return self._refit[1] * self.weights.sum() / self.weights
+
+    def factored(self):
+        """The system, factored again where it was not kept."""
         if self._system is None:
-            m = len(self._refit[0])
+            m = len(self.P)
             with room_for_gram(m, 1, "ask a learner that was fitted to part of the sample."):
-                self._system = self._make(self._predictor.gram(), *self._refit)
+                self._system = self._make(self.predictor.gram(), *self._refit)
         return self._system
+
+    def has_coef_covariance(self):
+        """Whether Φ is positive semidefinite, and not only where Pᵀc = 0."""
+        if self._covariance is None:
+            return False
+        return bool(self._known_psd or self.factored().is_semidefinite())
 
     def coef_covariance(self):
         """(Pᵀ(Φ + ρD⁻¹)⁻¹P)⁻¹; an AttributeError where it is not defined."""
         if self._covariance is None:
             raise AttributeError(
-                f"coef_cov_ is not defined for {self._predictor.kernel!r}: the kernel is only "
+                f"coef_cov_ is not defined for {self.predictor.kernel!r}: the kernel is only "
                 "conditionally positive definite, so λ depends on its representative.  "
                 "Predictions, and predict(..., return_std=True), do not."
             )
-        if not (self._known_psd or self._factored().is_semidefinite()):
+        if not self.has_coef_covariance():
             raise AttributeError(
                 "coef_cov_ is not defined: the kernel matrix is not positive semidefinite."
             )
@@ -66,15 +89,24 @@ class DensePosterior:
 
         Where it is below rounding, an upper bound.  `diag` holds Φ(x, x) for a precomputed kernel.
         """
-        system, predictor = self._factored(), self._predictor
+        predictor = self.predictor
         if diag is None:
             diag = predictor.kernel.diag(predictor.from_origin(X))
-        variance, rounding = np.empty((2, X.shape[0]))
-        for i in range(0, X.shape[0], _ROW_BLOCK):
-            rows = slice(i, i + _ROW_BLOCK)
-            variance[rows], rounding[rows] = system.variance(
-                diag[rows], predictor.block(X[rows]), P[rows]
-            )
+        blocks = (slice(i, i + _ROW_BLOCK) for i in range(0, X.shape[0], _ROW_BLOCK))
+        return self.spread((predictor.block(X[rows]), P[rows], diag[rows]) for rows in blocks)
+
+    def spread(self, blocks):
+        """The variances of linear functionals of f, and a warning or None.
+
+        Parameters
+        ----------
+        blocks : iterable of (k, p, prior)
+            What the functionals are of the translates K(·, x_i), (n, m), of the features, (n, ℓ),
+            and of the kernel in both arguments, (n,); see `kernelbook.inference.functionals`.
+        """
+        system = self.factored()
+        parts = [system.variance(prior, k, p) for k, p, prior in blocks]
+        variance, rounding = np.hstack([np.empty((2, 0)), *map(np.array, parts)])
         lost = variance < 10 * rounding
         if not lost.any():
             return variance, None

@@ -45,6 +45,11 @@ class KernelExpansion:
     def __call__(self, X):
         return self.kernel.matvec(X, self.centers, self.c)
 
+    @property
+    def original_centers(self):
+        """The centres z_j, wherever the origin is."""
+        return self.centers if self.shift is None else self.centers + self.shift.origin
+
     def from_origin(self, X):
         """The points that `block` and `diag` want for X."""
         return X if self.shift is None else X - self.shift.origin

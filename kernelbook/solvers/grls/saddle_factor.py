@@ -178,6 +178,16 @@ class SchurFactor:
         v = k_xx - squared_norms(z) + squared_norms(rest)
         return v, self.store.backward(z + self._Qz @ rest)
 
+    def covariance(self, K_xx, k, q):
+        """The same between several x, from their prior covariance: an (n, n) array."""
+        z = self.store.forward(k)
+        rest = _triangular(self._Rz, q, trans=1) - self._Qz.T @ z
+        return K_xx - z.T @ z + rest.T @ rest
+
+    def diagonal(self):
+        """The diagonal of G, which maps y to u."""
+        return _by_columns(lambda I: project_out(self._Qz, self.store.forward(I)), len(self.Q))
+
 
 class NullSpaceFactor:
     """System (1) for Φ + ρI ≻ 0 on ker Qᵀ, by Cholesky of the projected matrix.
@@ -213,6 +223,17 @@ class NullSpaceFactor:
         v = k_xx + np.sum(q * (Nq - 2 * (self.Q.T @ k)), axis=0) - squared_norms(z)
         return v, self.Q @ q + project_out(self.Q, self.store.backward(z))
 
+    def covariance(self, K_xx, k, q):
+        """As for `SchurFactor`."""
+        z = self.store.forward(project_out(self.Q, k - self._V @ q))
+        Nq = self._N @ q + self.rho * q
+        cross = q.T @ (self.Q.T @ k)
+        return K_xx + q.T @ Nq - cross - cross.T - z.T @ z
+
+    def diagonal(self):
+        """As for `SchurFactor`."""
+        return _by_columns(lambda I: self.store.forward(project_out(self.Q, I)), len(self.Q))
+
 
 def is_psd_on_null_space(store, Q, rounding):
     """Whether Φ is positive semidefinite on ker Qᵀ, but for rounding.
@@ -240,6 +261,15 @@ def _project_kernel(store, Q):
     tau = max((store.diagonal.sum() - np.trace(N)) / max(m - r, 1), 1e-8 * size)
     store.downdate(Q, V - 0.5 * Q @ (N + tau * np.eye(r)))
     return V, N
+
+
+def _by_columns(roots, m):
+    """The squared norms of the columns of roots(I), some columns of I at a time."""
+    norms = np.empty(m)
+    for i in range(0, m, _ROW_BLOCK):
+        count = min(_ROW_BLOCK, m - i)
+        norms[i : i + count] = squared_norms(roots(np.eye(m, count, -i)))
+    return norms
 
 
 def _triangular(R, B, trans=0):
