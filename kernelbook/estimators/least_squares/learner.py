@@ -29,7 +29,14 @@ from kernelbook.numeric.memory import room_for, room_for_gram
 from kernelbook.numeric.threads import n_threads
 from kernelbook.numeric.tiles import slices
 from kernelbook.solvers.grls import cg, dense
-from kernelbook.solvers.grls.methods import METHODS, Facts, alternatives, choose, memory_advice
+from kernelbook.solvers.grls.methods import (
+    METHODS,
+    Facts,
+    alternatives,
+    choose,
+    handed_over,
+    memory_advice,
+)
 from kernelbook.solvers.grls.nystrom import solve as nystrom
 from kernelbook.solvers.grls.nystrom.basis import CenterBasis
 from kernelbook.solvers.grls.predictor import OriginShift
@@ -120,8 +127,9 @@ class GRLS(FreeFeatureEstimator):
             self._fit_kernel(sample.X, sample.w)
             if not sparse.issparse(sample.X):
                 box = self._box() or (sample.X.min(axis=0), sample.X.max(axis=0))
-        facts = self._facts(sample.X, m=m, box=box)
+        facts = self._facts(sample.X, m=m, box=box, growing=self._box() is not None)
         method, grid = choose(self.solver, facts, self._methods)
+        replaced = self.solver == "fourier" and method.name != "fourier"
         Y = self._targets(sample.y)
         if method.sums and method.std:  # Fourier: sums in memory, too
             self._fit_by_sums(sample, Y, box, grid)
@@ -137,6 +145,8 @@ class GRLS(FreeFeatureEstimator):
                 solution = self._solve_dense(method, sample, Y, reg, shift)
         else:
             solution = self._solve_with_centers(method, sample, Y, reg)
+        if replaced:
+            solution.warnings = [*solution.warnings, handed_over(m)]
         self._keep(solution, Y.shape[1:], total(sample.w), sample.P)
         if method.name == "nystrom":
             full, self.centers_ = solution.full_gap, solution.predictor.centers

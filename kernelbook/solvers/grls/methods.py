@@ -14,13 +14,22 @@ import numpy as np
 from kernelbook.solvers.grls.fourier.grid import design, spectrum
 from kernelbook.solvers.grls.fourier.solve import accuracy
 
-__all__ = ["DENSE", "METHODS", "Facts", "Method", "alternatives", "choose", "memory_advice"]
+__all__ = [
+    "DENSE", "METHODS", "Facts", "Method", "alternatives", "choose", "handed_over", "memory_advice",
+]  # fmt: skip
 
 EXACT_BELOW = 20_000
 """Samples below which "auto" is exact."""
 
 AUTO_MAX_MODES = 2**18
 """Fourier modes above which "auto" does not choose the Fourier solver."""
+
+
+USUAL_STEPS = 100
+"""Of conjugate gradients in a Fourier basis that is hard to fit."""
+
+SECONDS = 3e9
+"""Operations of transforms that take some seconds: below, no solver is worth replacing."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +97,8 @@ class Facts:
         Whether X is sparse; whether it is a Dask collection.
     box : tuple of arrays or None
         The lowest and the highest coordinates of the sample.
+    growing : bool
+        Whether more rows may come, in a box that was given.
     """
 
     kernel: object
@@ -98,6 +109,7 @@ class Facts:
     sparse: bool = False
     collection: bool = False
     box: tuple | None = None
+    growing: bool = False
 
     @property
     def order(self):
@@ -156,6 +168,8 @@ def refuse(method, facts):
 def choose(solver, facts, among=tuple(METHODS)):
     """The method of a fit, and for Fourier the grid, if it had to be designed for the choice.
 
+    Fourier hands over to Cholesky where a rough kernel or many widths ask for so many functions
+    that the exact solution of a sample in memory is far less work.
     "auto" is Fourier for collections, and for many samples where it can reach `tol`; otherwise
     exact: by Cholesky, or in the null space of the features where the kernel needs that.
     """
@@ -163,6 +177,10 @@ def choose(solver, facts, among=tuple(METHODS)):
         if solver not in among:
             raise ValueError(f"solver={solver!r} is not known; choose one of {('auto', *among)}.")
         refuse(METHODS[solver], facts)
+        if solver == "fourier" and facts.m and facts.box is not None and not facts.growing:
+            grid = design(facts.kernel, *facts.box, facts.kernel_accuracy())
+            exact = more_work_than_exact(grid, facts)
+            return (METHODS["cholesky"], None) if exact else (METHODS["fourier"], grid)
         return METHODS[solver], None
     if facts.collection and "fourier" in among:
         refuse(METHODS["fourier"], facts)
@@ -173,6 +191,26 @@ def choose(solver, facts, among=tuple(METHODS)):
     row = METHODS["nullspace"] if facts.order else replace(METHODS["cholesky"], name="auto")
     refuse(row, facts)
     return row, None
+
+
+def more_work_than_exact(grid, facts):
+    """Whether Fourier takes seconds, and ten times the work of the exact solution.
+
+    A step of conjugate gradients is two transforms of 2^d times as many points as frequencies.
+    """
+    points = np.prod(2.0 * np.array(grid.box))
+    fourier = USUAL_STEPS * 10.0 * points * np.log2(points)
+    exact = facts.m**3 / 3 + 20.0 * facts.m**2 * facts.d
+    return fourier > max(10.0 * exact, SECONDS)
+
+
+def handed_over(m):
+    """What to say then."""
+    return (
+        f"solver='fourier' would take far more work for this kernel, box, reg and tol than the "
+        f"exact solution for m={m} samples: solver='cholesky' was used.  To go on with chunks, "
+        "give bounds: then the solver is Fourier's whatever it takes."
+    )
 
 
 def _winning_grid(facts):

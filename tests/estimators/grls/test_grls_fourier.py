@@ -154,8 +154,13 @@ def test_a_fit_after_a_fit_forgets(exact):
 
 
 def test_what_is_not_reached_is_said():
+    rough = GRLSRegressor(Matern(0.3, 0.5), reg=1e-3, solver="fourier", bounds=BOUNDS[:1])
     with pytest.warns(ConvergenceWarning, match=r"kkt=.*because the kernel is exact to"):
-        GRLSRegressor(Matern(0.3, 0.5), reg=1e-3, solver="fourier").fit(X[:, :1], Y)
+        rough.fit(X[:, :1], Y)
+    with pytest.warns(UserWarning, match=r"more work .* for m=600 samples: solver='cholesky' was"):
+        rough.set_params(bounds=None).fit(X[:, :1], Y)
+    assert rough.solver_ == "cholesky"
+    assert rough.certificate_.kkt < 1e-8
     with pytest.warns(ConvergenceWarning, match="kernel is exact to"):
         GRLSRegressor(Gaussian(0.5), reg=1e-14, solver="fourier").fit(X[:, :1], Y)
     with pytest.warns(ConvergenceWarning, match="after 1 steps of conjugate gradients"):

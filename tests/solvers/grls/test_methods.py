@@ -10,6 +10,7 @@ from kernelbook import (
     GRLSClassifierCV,
     GRLSRegressor,
     GRLSRegressorCV,
+    Matern,
     Polynomials,
     ThinPlate,
 )
@@ -90,3 +91,15 @@ def test_chunks_are_for_one_solver_and_the_error_says_so():
         with pytest.raises(AttributeError, match=f"has no {name}: to choose reg it needs all"):
             getattr(choosing, name)
     assert "chunk" in GRLSClassifier.partial_fit.__doc__
+
+
+def test_fourier_hands_a_small_rough_problem_over():
+    """144 points of the plane and Matern(3.33, 1.5) at reg=8.8e-6 took Fourier a minute."""
+    points = np.random.default_rng(7).uniform(size=(144, 2))
+    y = np.sin(6 * points[:, 0]) + points[:, 1]
+    arguments = {"kernel": Matern(3.33, 1.5), "reg": 8.8e-6}
+    with pytest.warns(UserWarning, match=r"m=144 samples: solver='cholesky' was used"):
+        model = GRLSRegressor(**arguments, solver="fourier").fit(points, y)
+    exact = GRLSRegressor(**arguments, solver="cholesky").fit(points, y)
+    np.testing.assert_array_equal(model.predict(points), exact.predict(points))
+    assert (model.solver_, model.get_params()["solver"]) == ("cholesky", "fourier")
