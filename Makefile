@@ -16,7 +16,7 @@ export JUPYTER_DATA_DIR := $(HOME_OF_JUPYTER)/data
 export JUPYTER_RUNTIME_DIR := $(HOME_OF_JUPYTER)/runtime
 export MPLCONFIGDIR := $(HOME_OF_JUPYTER)/matplotlib
 
-.PHONY: help book pdf test lint unit coverage notebooks strict lab live run bench class wheel warm lock clean env
+.PHONY: help book pdf test lint unit coverage notebooks strict lab live run bench class wheel warm lock audit clean env
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
@@ -70,14 +70,17 @@ bench: env  ## measure beside other libraries: make bench, make bench QUICK=1, m
 class: env  ## grade a generated class of a hundred submissions: make class, or make class NAMES="svm primal"
 	@$(BIN)/python tools/grade_class.py $(NAMES)
 
-wheel: env  ## build sdist and wheel in _build/dist
-	@$(BIN)/python -m hatchling build -d _build/dist
+wheel: env  ## build sdist, wheel and its bill of materials (SBOM) in _build/dist
+	@$(BIN)/python -m hatchling build -d _build/dist && $(BIN)/python tools/sbom.py _build/dist
+
+audit: env  ## the lock against known vulnerabilities: make audit KERNELBOOK_ADVISORIES=all.zip
+	@$(BIN)/python tools/audit.py
 
 warm: env  ## compile everything that learners may need, in advance
 	@$(BIN)/kernelbook warm
 
-lock: env  ## write requirements.txt anew from pyproject.toml
-	@$(BIN)/uv pip compile -q pyproject.toml --universal --python-version 3.11 \
+lock: env  ## write requirements.txt anew from pyproject.toml, with the hash of every file
+	@$(BIN)/uv pip compile -q pyproject.toml --universal --python-version 3.11 --generate-hashes \
 		--fork-strategy fewest --all-extras --no-emit-index-url --upgrade \
 		--custom-compile-command "make lock" -o requirements.txt
 

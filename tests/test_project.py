@@ -29,7 +29,8 @@ def test_each_dependency_is_locked_and_says_why_it_is_here(name):
 
 def test_the_lock_is_exact_and_names_no_address():
     lines = [line for line in LOCK.splitlines() if line and not line.lstrip().startswith("#")]
-    assert all(re.match(r"[A-Za-z0-9_.\[\],-]+==[^ ;]+( ;.*)?$", line) for line in lines)
+    pins = [line.removesuffix(" \\") for line in lines if "--hash=sha256:" not in line]
+    assert all(re.match(r"[A-Za-z0-9_.\[\],-]+==[^ ;]+( ;.*)?$", line) for line in pins)
     assert "://" not in LOCK
 
 

@@ -59,9 +59,13 @@ def moved():
 
 
 def locked(name):
-    """The lock's own line for one package."""
+    """A file in .venv with the lock's own lines for one package: its version and its hashes."""
     with open(os.path.join(ROOT, "requirements.txt")) as f:
-        return next(line.split()[0] for line in f if line.startswith(name + "=="))
+        lines = f.read().replace("\\\n", " ").split("\n")
+    path = os.path.join(VENV, name + ".txt")
+    with open(path, "w") as f:
+        f.write(next(line for line in lines if line.startswith(name + "==")) + "\n")
+    return path
 
 
 def main():
@@ -85,11 +89,15 @@ def main():
         "could not create .venv; on Debian and Ubuntu install python3-venv, then try again.",
     )
     reach = "; check that the package index can be reached, then run the same command again."
-    # uv installs the lock in seconds where pip needs minutes; pip fetches uv.
-    run([PYTHON, "-m", "pip", "install", "-q", locked("uv")], "could not install uv" + reach)
+    # uv installs the lock in seconds where pip needs minutes; pip fetches uv.  A file that is not
+    # the one the lock was made from is refused, and nothing is built or fetched beside the lock.
+    pip = [PYTHON, "-m", "pip", "install", "-q", "--require-hashes", "--only-binary", ":all:"]
+    run(pip + ["-r", locked("uv")], "could not install uv" + reach)
     uv = [os.path.join(VENV, "bin", "uv"), "pip", "install", "-q", "--python", PYTHON]
-    run(uv + ["-r", "requirements.txt"], "could not install requirements.txt" + reach)
-    run(uv + ["--no-deps", "-e", "."], "could not install the package kernelbook itself" + reach)
+    exact = ["--require-hashes", "--only-binary", ":all:", "-r", "requirements.txt"]
+    run(uv + exact, "could not install requirements.txt" + reach)
+    here = ["--no-deps", "--no-build-isolation", "-e", "."]
+    run(uv + here, "could not install the package kernelbook itself" + reach)
     with open(STAMP, "w") as f:
         f.write(want)
 
