@@ -33,6 +33,7 @@ _EXPORTS = {
     "estimators.incremental_svm": ["IncrementalSVMClassifier"],
     "estimators.grls": ["GRLSClassifier", "GRLSRegressor"],
     "estimators.grls_cv": ["GRLSClassifierCV", "GRLSRegressorCV"],
+    "validation": ["RollingOrigin", "SpatialBlocks", "TimeBlocks"],
     "solvers.svm.path.svm_path": ["SVMPath", "svm_path"],
     "estimators.svm": ["C_from_reg", "SVMGBClassifier", "reg_from_C"],
 }

@@ -18,7 +18,7 @@ LAYERS = [
     {"solvers", "distributed"},
     {"inference"},
     {"estimators"},
-    {"datasets", "papers", "checks", "plotting"},
+    {"datasets", "papers", "checks", "plotting", "validation"},
     {"experiments", "course", "warm"},
     {"cli"},
 ]

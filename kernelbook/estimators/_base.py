@@ -21,11 +21,21 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from kernelbook.distributed import in_memory
-from kernelbook.features import GivenFeatures, as_features, evaluate, fit_features
+from kernelbook.features import (
+    GivenFeatures,
+    as_features,
+    encoded,
+    evaluate,
+    fit_features,
+    is_frame,
+    refuse_text,
+    take_rows,
+    text_levels,
+)
 from kernelbook.kernels import Kernel, as_kernel
 from kernelbook.kernels.parameters import translate_parameters
 
-__all__ = ["FreeFeatureEstimator", "Sample", "as_given", "explained", "take"]
+__all__ = ["FreeFeatureEstimator", "Sample", "as_given", "explained"]
 
 # What to suggest where a search reaches for a parameter of a value that has none.
 _REMEDIES = {
@@ -37,12 +47,7 @@ _REMEDIES = {
 
 def as_given(raw, X):
     """X as the features see it: a data frame as it is, since they may select columns by name."""
-    return raw if hasattr(raw, "iloc") else X
-
-
-def take(X, rows):
-    """Some rows of an array or a data frame."""
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+    return raw if is_frame(raw) else X
 
 
 def described(value):
@@ -185,6 +190,9 @@ class FreeFeatureEstimator(BaseEstimator):
             )
         options = {"dtype": np.float64, "accept_sparse": "csr" if self._takes_sparse else False}
         if y:
+            self.levels_ = self._levels_of(X)
+        X = encoded(X, self.levels_)
+        if y:
             what = "X as rows of finite real numbers, and y with an entry for each row"
             with explained(what, X=X, y=y[0]):
                 return validate_data(self, X, *y, **options, **check_y)
@@ -196,6 +204,17 @@ class FreeFeatureEstimator(BaseEstimator):
             )
         with explained("X as rows of finite real numbers", X=X):
             return validate_data(self, X, reset=False, **options)
+
+    def _levels_of(self, X):
+        """The levels of the columns of text, by number; an error where there can be none."""
+        levels = text_levels(X)
+        if levels and (self._pairwise or not hasattr(self, "kernel")):
+            name = X.columns[next(iter(levels))]
+            raise ValueError(
+                f"column {name!r} of X holds text, and {type(self).__name__} needs numbers here: "
+                "encode it (OneHotEncoder), or drop it."
+            )
+        return levels
 
     def _weights_of(self, X, sample_weight):
         """A weight for each row, not negative, not all zero, of finite sum."""
@@ -241,7 +260,7 @@ class FreeFeatureEstimator(BaseEstimator):
         """The rows of positive weight."""
         m, kept, given = X.shape[0], np.flatnonzero(w > 0), as_given(raw, X)
         if kept.size < m:
-            X, y, w, given = X[kept], y[kept], w[kept], take(given, kept)
+            X, y, w, given = X[kept], y[kept], w[kept], take_rows(given, kept)
             X = X[:, kept] if self._pairwise else X
         return Sample(X, y, w, given, kept, m)
 
@@ -249,7 +268,10 @@ class FreeFeatureEstimator(BaseEstimator):
         """What the regularized part of f is made of; primal learners have a basis instead."""
         # A copy: changing the parameters of a learner must not change what it has learned.
         kernel = as_kernel(self.kernel, X.shape[1])
-        self.kernel_ = kernel.bound(getattr(self, "feature_names_in_", None))
+        names = getattr(self, "feature_names_in_", None)
+        self.kernel_ = kernel.bound(names)
+        if self.levels_:
+            refuse_text(self.kernel_, list(names), self.levels_)
 
     def _fit_given(self, P, sample):
         if not self._pairwise:
@@ -263,10 +285,27 @@ class FreeFeatureEstimator(BaseEstimator):
                 f"kernel='precomputed' cannot evaluate features={self.features!r}: X is a Gram "
                 "matrix.  Pass the feature matrix itself: fit(G, y, P=...), predict(G, P=...)."
             )
-        self.features_ = fit_features(as_features(self.features), sample.given, sample.y, sample.w)
-        P = evaluate(self.features_, sample.given)
+        with self._explained_text(sample.given):
+            features = as_features(self.features)
+            self.features_ = fit_features(features, sample.given, sample.y, sample.w)
+            P = evaluate(self.features_, sample.given)
         self._n_free = P.shape[1]
         return P
+
+    @contextmanager
+    def _explained_text(self, given):
+        """A map that cannot read text gets an error that names the columns."""
+        try:
+            yield
+        except (TypeError, ValueError) as error:
+            if not (self.levels_ and "could not convert" in str(error)):
+                raise
+            texts = ", ".join(str(given.columns[k]) for k in self.levels_)
+            raise ValueError(
+                f"features={self.features!r} needs numbers, and these columns of X hold text: "
+                f"{texts}.  Name the columns in a formula, such as '1 + C({texts.split(',')[0]})', "
+                "or select them with a ColumnTransformer."
+            ) from error
 
     def _gram(self, X):
         """The Gram matrix of the training sample; may be the caller's own array: do not write."""

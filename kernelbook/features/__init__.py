@@ -23,6 +23,7 @@ Then λ is not unique; `kernelbook.numeric.column_space` reduces P to its range 
 | `formula` | a formula on the columns of a table |
 | `fitting` | fits a map to weighted rows, evaluates it, checks the matrix |
 | `naming` | what the columns of P are called, and which belong together |
+| `tables` | data frames of pandas and polars, and text in their columns |
 | `required` | which features a conditionally positive definite kernel needs |
 """
 
@@ -42,6 +43,15 @@ from kernelbook.features.maps import (
 )
 from kernelbook.features.naming import feature_groups, feature_names, lost_features
 from kernelbook.features.required import check_order
+from kernelbook.features.tables import (
+    encoded,
+    is_frame,
+    like,
+    refuse_text,
+    replaced,
+    take_rows,
+    text_levels,
+)
 
 __all__ = [
     "Constant",
@@ -53,9 +63,16 @@ __all__ = [
     "as_features",
     "check_feature_matrix",
     "check_order",
+    "encoded",
     "evaluate",
     "feature_groups",
     "feature_names",
     "fit_features",
+    "is_frame",
+    "like",
     "lost_features",
+    "refuse_text",
+    "replaced",
+    "take_rows",
+    "text_levels",
 ]

@@ -18,15 +18,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from kernelbook.features.maps import Constant, FunctionFeatures, NoFeatures, Polynomials
+from kernelbook.features.tables import is_frame, take_rows
 
 __all__ = ["GivenFeatures", "check_feature_matrix", "evaluate", "fit_features"]
 
 MAX_REPEATED_ROWS = 1_000_000
 """To so many rows a sample is repeated, at most."""
-
-
-def _is_frame(X):
-    return hasattr(X, "iloc")
 
 
 def fit_features(features: Any, X: Any, y: np.ndarray, w: np.ndarray) -> Any:
@@ -37,7 +34,7 @@ def fit_features(features: Any, X: Any, y: np.ndarray, w: np.ndarray) -> Any:
     takers, all_take = _weight_arguments(features)
     if not all_take and np.all(w == np.floor(w)) and w.sum() <= MAX_REPEATED_ROWS:
         rows = np.repeat(np.arange(len(w)), w.astype(np.intp))
-        return features.fit(X.iloc[rows] if _is_frame(X) else X[rows], y[rows])
+        return features.fit(take_rows(X, rows), y[rows])
     return features.fit(X, y, **dict.fromkeys(takers, w))
 
 
@@ -57,7 +54,7 @@ def _weight_arguments(features):
 def evaluate(features: Any, X: Any) -> np.ndarray:
     """The matrix P of a fitted feature map at X, dense, float64 and checked."""
     names = getattr(features, "feature_names_in_", None)
-    if names is not None and not _is_frame(X) and X.shape[1] == len(names):
+    if names is not None and not is_frame(X) and X.shape[1] == len(names):
         # The learner has already warned that the columns of X have no names.
         X = import_module("pandas").DataFrame(X, columns=names)
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is an error below
@@ -109,4 +106,4 @@ class GivenFeatures:
 
 
 def _column_names(P):
-    return list(P.columns) if _is_frame(P) else None
+    return list(P.columns) if is_frame(P) else None

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from kernelbook.features.formula import Formula
+from kernelbook.features.tables import is_frame
 
 __all__ = ["Constant", "FunctionFeatures", "NoFeatures", "Polynomials", "as_features"]
 
@@ -38,7 +39,7 @@ class Constant(TransformerMixin, BaseEstimator):
 
     def _rows(self, X, reset):
         # 1 is 1 whatever the point: a data frame may hold words, and numbers need no check.
-        frame = hasattr(X, "iloc")
+        frame = is_frame(X)
         numbers = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f" and X.size
         if frame or numbers:
             return validate_data(self, X, reset=reset, skip_check_array=True).shape[0]

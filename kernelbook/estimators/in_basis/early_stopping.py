@@ -17,7 +17,7 @@ from sklearn.utils import _safe_indexing
 from kernelbook.certificates import Certificate
 from kernelbook.estimators._multiclass import binary_problems, class_scores, predicted
 from kernelbook.estimators._validation import labels
-from kernelbook.features import evaluate
+from kernelbook.features import evaluate, is_frame
 from kernelbook.solvers.primal.growing.selection import IncrementalPath
 
 __all__ = ["STOP", "Growth", "Step", "start"]
@@ -67,7 +67,7 @@ def _checked_once(model, X, y, sample_weight):
     rows, y = model._rows(X, y)
     w = model._weights_of(rows, sample_weight)
     labels(y[w > 0])
-    return X if hasattr(X, "iloc") else rows, y, w
+    return X if is_frame(X) else rows, y, w
 
 
 def _hold_out(model, X, y, sample_weight, seed):
@@ -115,7 +115,7 @@ class Growth:
         if held is not None:
             given, y_held, w_held = held
             X_held = model._rows(given)
-            given = given if hasattr(given, "iloc") else X_held
+            given = given if is_frame(given) else X_held
             stack = sparse.vstack if sparse.issparse(B) else np.vstack
             B = stack([B, model.basis_.evaluate(X_held)])
             P = np.vstack([P, evaluate(model.features_, given)])

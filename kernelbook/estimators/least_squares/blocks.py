@@ -18,7 +18,6 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state, get_tags
 
 from kernelbook.bases.centers import check_rule, choose_centers, given_centers
-from kernelbook.estimators._base import take
 from kernelbook.estimators.least_squares.learner import N_CENTERS, columns
 from kernelbook.estimators.least_squares.progress import solving_bar
 from kernelbook.features import (
@@ -29,6 +28,8 @@ from kernelbook.features import (
     as_features,
     check_order,
     evaluate,
+    like,
+    take_rows,
 )
 from kernelbook.numeric.memory import room_for
 from kernelbook.numeric.tiles import silent, slices
@@ -122,10 +123,7 @@ class CenterSums:
         if isinstance(centers, str):  # the rows were drawn in proportion to their weights
             options = np.ones(len(rows)), self.random_state, self.kernel, self.reg
             centers, _ = choose_centers(self.rule, rows, self.n, *options)
-        at = centers
-        if hasattr(pilot.given, "iloc"):
-            at = type(pilot.given)(centers, columns=pilot.given.columns)
-        P = evaluate_features(at)
+        P = evaluate_features(like(pilot.given, centers))
         check_order(P, centers, self.kernel)
         return CenterBasis(self.kernel, centers, P if self.kernel.cpd_order else None)
 
@@ -230,7 +228,7 @@ class BlockFit:
         if len(Y):
             self.plan.check(self.frame, sample.X)
         for rows in slices(0, len(Y), self.plan.rows(self.frame)):
-            P = self.learner._features_at(take(sample.given, rows))
+            P = self.learner._features_at(take_rows(sample.given, rows))
             sums = sums + self.plan.sums(self.frame, sample.X[rows], P, Y[rows], sample.w[rows])
             tick(rows.stop - rows.start)
         return sums
@@ -269,6 +267,4 @@ def fitted_to_box(features, box, given):
             "on a sample first and pass sklearn.frozen.FrozenEstimator(features)."
         )
     corners = np.array(list(product(*zip(*box, strict=True))))
-    if hasattr(given, "iloc"):
-        corners = type(given)(corners, columns=given.columns)
-    return fresh.fit(corners, None)
+    return fresh.fit(like(given, corners), None)

@@ -73,10 +73,13 @@ class Effects:
         posterior, solution = self._exact(what), self._solution
         deviation = solution.deviation(self._observations)
         components = () if self._pairwise else self._components()
-        return Model(posterior, solution.lam, deviation, self._degrees(), components)
+        return Model(posterior, solution.lam, deviation, self.df_resid_, components)
 
-    def _degrees(self):
-        return self._observations - self.rank_
+    @property
+    def df_resid_(self) -> float:
+        """The degrees of freedom of `scale_` and of Student's t, W − rank P."""
+        check_is_fitted(self, "coef_")
+        return float(self._observations - self.rank_)
 
     def _deviations(self):
         return self._solution.deviation(self._observations).reshape(np.shape(self.scale_))
@@ -165,7 +168,7 @@ class Effects:
         std = self._std(X, P, diag)
         if noise:
             std = np.hypot(std, self._noise_deviation())
-        half = student.ppf(0.5 + level / 2, self._degrees()) * std
+        half = student.ppf(0.5 + level / 2, self.df_resid_) * std
         return f, f - half, f + half
 
     def _noise_deviation(self):
@@ -216,7 +219,7 @@ class Effects:
             self._values(X),
             self._covariance(X, noise, "sample_y"),
         )
-        free = self._degrees()
+        free = self.df_resid_
         scale = self._deviations() * np.sqrt(free / rng.chisquare(free, size=(n_samples, 1)))
         return (mean + scale * draws(np.zeros(len(mean)), V, n_samples, rng)).T
 

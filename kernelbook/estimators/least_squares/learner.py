@@ -21,10 +21,10 @@ from kernelbook.bases.centers import choose_centers, given_centers
 from kernelbook.certificates import Certificate
 from kernelbook.distributed import in_memory, is_collection
 from kernelbook.distributed.predict import map_rows
-from kernelbook.estimators._base import FreeFeatureEstimator, as_given, take
+from kernelbook.estimators._base import FreeFeatureEstimator, as_given
 from kernelbook.estimators._centering import far_origin
 from kernelbook.estimators.least_squares.progress import rows_bar
-from kernelbook.features import check_order, evaluate
+from kernelbook.features import check_order, evaluate, take_rows
 from kernelbook.numeric.memory import room_for, room_for_gram
 from kernelbook.numeric.threads import n_threads
 from kernelbook.numeric.tiles import slices
@@ -277,7 +277,10 @@ class GRLS(FreeFeatureEstimator):
             f = self._values_of(X, self._features_at(given, P))
         else:
             parts = slices(0, n, _ROW_BLOCK)
-            f = [self._values_of(X[part], self._features_at(take(given, part))) for part in parts]
+            f = [
+                self._values_of(X[part], self._features_at(take_rows(given, part)))
+                for part in parts
+            ]
             f = np.concatenate(f)
         return f.reshape(n, *outputs)
 

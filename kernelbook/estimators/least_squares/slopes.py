@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kernelbook.estimators._base import as_given
 from kernelbook.estimators.least_squares.effects import Effects, check_level
+from kernelbook.features import replaced, take_rows
 from kernelbook.inference import derivatives
 from kernelbook.inference.table import Estimates
 
@@ -84,7 +85,7 @@ class EffectsAndSlopes(Effects):
             tuple(str(names[k]) for k in numbers),
             np.array([model.mean(L)[0, 0] for L in means]),
             self._std_of(model, means)[:, 0],
-            np.full(len(means), self._degrees()),
+            np.full(len(means), self.df_resid_),
             level,
             "dy/dx",
         )
@@ -134,7 +135,7 @@ class EffectsAndSlopes(Effects):
         moved, P = replaced(given, k, entries), np.full((len(entries), self._n_free), np.nan)
         for i in range(len(entries)):
             try:
-                P[i] = self._features_at(moved[i : i + 1])[0]
+                P[i] = self._features_at(take_rows(moved, slice(i, i + 1)))[0]
             except ValueError:
                 continue
         return P
@@ -152,18 +153,3 @@ class EffectsAndSlopes(Effects):
                 raise ValueError(f"columns={columns!r}: X has no column {column!r}, but {known}.")
             numbers.append(int(k))
         return numbers
-
-
-def replaced(table, k, entries):
-    """An array or a data frame with other entries in column k."""
-    if hasattr(table, "iloc"):
-        table = table.copy()
-        table[table.columns[k]] = entries
-        return table
-    if hasattr(table, "with_columns"):
-        import polars
-
-        return table.with_columns(polars.Series(table.columns[k], entries))
-    table = np.array(table, dtype=np.float64)
-    table[:, k] = entries
-    return table

@@ -21,11 +21,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kernelbook.distributed import in_memory
 from kernelbook.distributed.fit import Survey, fit_blocks
-from kernelbook.estimators._base import Sample, take
+from kernelbook.estimators._base import Sample
 from kernelbook.estimators.least_squares.blocks import ABSENT, BlockFit, FourierSums
 from kernelbook.estimators.least_squares.learner import GRLS, columns
 from kernelbook.estimators.least_squares.progress import counting_bar
-from kernelbook.features import as_features, fit_features
+from kernelbook.features import as_features, fit_features, take_rows
 from kernelbook.kernels import as_kernel
 from kernelbook.solvers.grls.methods import Facts, choose
 
@@ -199,7 +199,7 @@ class StreamingLearner(GRLS):
         step = max(1, sample.X.shape[0] // _PILOT)
         pilot = Sample(
             *(sample.X[::step], sample.y[::step], sample.w[::step]),
-            *(take(sample.given, slice(None, None, step)), sample.kept[::step], sample.size),
+            *(take_rows(sample.given, slice(None, None, step)), sample.kept[::step], sample.size),
         )
         fit = BlockFit(self)
         fit.set_plan(FourierSums(self, self._facts(sample.X), grid))
