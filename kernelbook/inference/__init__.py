@@ -11,6 +11,7 @@ all of them.
     residuals      leave-one-out residuals, standardized, from one factorization
     quadratic      the distribution of a ratio of quadratic forms in normal variables
     needed         is a group of features, or a summand of the kernel, needed?
+    small_sample   what the choice of parameters on the same sample adds to the errors of λ
     table          estimates with standard errors, t, p and intervals
     summary        the table that a fit is read from
 

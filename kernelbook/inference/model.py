@@ -10,6 +10,7 @@ from kernelbook.inference.components import Component
 from kernelbook.inference.functionals import Functionals
 from kernelbook.inference.needed import ComponentTest, features_needed, kernel_needed
 from kernelbook.inference.residuals import LeaveOneOut, leave_one_out
+from kernelbook.inference.small_sample import Corrected, corrected
 
 __all__ = ["Model"]
 
@@ -28,6 +29,9 @@ class Model:
         W − rank P, the degrees of freedom of scale_.
     components : list of Component
         Empty for a precomputed kernel matrix.
+    tuning : TuningResult or None
+        How parameters were chosen on this sample: `names`, and `log_cov`, the covariance of their
+        logarithms, NaN where there is none.
     """
 
     posterior: Any
@@ -35,6 +39,7 @@ class Model:
     deviation: np.ndarray
     free: float
     components: Sequence[Component] = ()
+    tuning: Any = None
 
     @property
     def c(self) -> np.ndarray:
@@ -74,6 +79,30 @@ class Model:
             )
         diagonal, share = system.diagonal()
         return leave_one_out(self.c, diagonal, share, self.deviation**2, self.free, weights)
+
+    def estimated(self) -> list[str]:
+        """The parameters whose choice the standard errors of λ take into account."""
+        predictor = self.posterior.predictor
+        if self.tuning is None or not self.components or predictor.shift is not None:
+            return []
+        known = np.isfinite(np.diag(self.tuning.log_cov))
+        return [name for name, use in zip(self.tuning.names, known, strict=True) if use]
+
+    def corrected(self) -> Corrected:
+        """Standard errors of λ that know of the choice of parameters."""
+        names, predictor = self.estimated(), self.posterior.predictor
+        noise = np.diag(self.posterior.noise)
+        slopes = predictor.kernel.gram_gradient(predictor.centers) | {"reg": noise}
+        where = [list(self.tuning.names).index(name) for name in names]
+        return corrected(
+            predictor.kernel(predictor.centers) + noise,
+            [slopes[name] for name in names],
+            np.asarray(self.tuning.log_cov)[np.ix_(where, where)],
+            self.posterior.P,
+            self.c[:, 0],
+            float(self.deviation[0]) ** 2,
+            self.free,
+        )
 
     def test(self, component: Component) -> ComponentTest:
         """Whether a component is needed."""

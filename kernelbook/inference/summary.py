@@ -85,13 +85,18 @@ def summarize(
 def _coefficients(model: Model, names: Sequence[str], level: float) -> Estimates:
     """λ with its standard errors; NaN where a coefficient is not unique, or has none."""
     estimate, std = model.lam[:, 0].copy(), np.full(len(names), np.nan)
+    df = np.full(len(names), model.free)
     if model.posterior.has_coef_covariance():
-        V = model.posterior.coef_covariance()
-        std = np.sqrt(np.maximum(np.diag(V), 0.0)) * model.deviation[0]
+        if model.estimated():
+            found = model.corrected()
+            std, df = np.sqrt(np.maximum(np.diag(found.covariance), 0.0)), found.df
+        else:
+            V = model.posterior.coef_covariance()
+            std = np.sqrt(np.maximum(np.diag(V), 0.0)) * model.deviation[0]
     for lost in lost_features(model.posterior.P, names):
         where = [name in lost for name in names]
         estimate[where] = std[where] = np.nan
-    return Estimates(tuple(names), estimate, std, np.full(len(names), model.free), level)
+    return Estimates(tuple(names), estimate, std, df, level)
 
 
 def _kernel_parts(model: Model) -> list[KernelPart]:
@@ -137,8 +142,29 @@ def _notes(model: Model, names: Sequence[str]) -> list[str]:
             "Dependent on the sample, so that their coefficients are not unique: "
             f"{', '.join(dependent)}."
         )
+    said += _choice_notes(model)
     if not _spans_constant(P):
         said.append("The constant is not in the span of the features: f has no free level.")
+    return said
+
+
+def _choice_notes(model):
+    """What the choice of parameters on the same sample does to the numbers."""
+    if model.tuning is None:
+        return []
+    said, used = [], model.estimated()
+    if used and model.posterior.has_coef_covariance():
+        said.append(
+            f"Chosen on this sample, and counted in standard errors, t and p: {', '.join(used)}."
+        )
+    left = [name for name in model.tuning.names if name not in used]
+    if left:
+        said.append(
+            f"Chosen on this sample, and taken as known: {', '.join(left)}.  Intervals are too "
+            "short by what their choice adds."
+        )
+    if any(part.kernel is not None for part in model.components):
+        said.append("p (score) takes the parameters as known: after a choice it is too small.")
     return said
 
 

@@ -73,7 +73,8 @@ class Effects:
         posterior, solution = self._exact(what), self._solution
         deviation = solution.deviation(self._observations)
         components = () if self._pairwise else self._components()
-        return Model(posterior, solution.lam, deviation, self.df_resid_, components)
+        chosen = getattr(self, "tuning_", None)
+        return Model(posterior, solution.lam, deviation, self.df_resid_, components, chosen)
 
     @property
     def df_resid_(self) -> float:
