@@ -56,7 +56,7 @@ def place(tmp_path):
 def test_list_and_release(tmp_path):
     listed = run("list", "--assignments", ASSIGNMENTS)
     assert [line.split()[1] for line in listed.output.splitlines()] == NAMES
-    assert len(NAMES) == 7
+    assert len(NAMES) == 8
     done = run("release", *NAMES, "--to", tmp_path, "--assignments", ASSIGNMENTS)
     assert done.exit_code == 0
     for name in NAMES:

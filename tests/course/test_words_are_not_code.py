@@ -19,6 +19,7 @@ import pytest
 from click.testing import CliRunner
 
 from kernelbook.cli import main
+from kernelbook.course.assignment import source
 from kernelbook.course.gradebook import Course, shown_name
 from kernelbook.course.showing.mathml import NotSet, mathml
 from kernelbook.course.showing.outputs import Budget, is_png, safe_outputs
@@ -26,7 +27,7 @@ from kernelbook.course.showing.text import as_html
 
 from ..conftest import BROWSER, QUIET
 from .attacks_text import VECTORS, written
-from .helpers import load, notebook, save
+from .helpers import ROOT, load, notebook, save
 from .small import make
 
 ELEMENTS = set(
@@ -85,6 +86,39 @@ FORMULAS = {
     r"f''(x) \in \mathbb R,\ \left\|\frac{x}{2}\right\|": ("mfrac", "msup"),
     r"\begin{cases} 1 & x > 0\\ 0 & \text{otherwise}\end{cases}": ("mtable", "mtext"),
 }
+
+
+MEMBERS = dict.fromkeys("msub msup munder mover mfrac mroot".split(), 2)
+MEMBERS |= dict.fromkeys(("msubsup", "munderover"), 3)
+
+
+def test_every_formula_of_the_book_is_set_with_its_parts_in_place():
+    """12,000 formulas: none outside the language, and a subscript has a base and an index."""
+    from xml.etree import ElementTree
+
+    seen = 0
+    for path in sorted((ROOT / "book").glob("*/*.ipynb")):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        text = "\n\n".join(source(c) for c in cells if c["cell_type"] == "markdown")
+        text = re.sub(r"`[^`\n]*`", "", text)
+        found = re.findall(r"\$\$(.+?)\$\$|\$([^$]+?)\$", text, re.DOTALL)
+        for tex in {displayed or inline for displayed, inline in found}:
+            seen += 1
+            for element in ElementTree.fromstring(mathml(tex.strip())).iter():
+                if element.tag in MEMBERS:
+                    assert len(element) == MEMBERS[element.tag], (path.name, tex)
+    assert seen > 3000
+
+
+def test_functions_stand_apart_from_their_arguments():
+    gap = "<mspace"
+    for tex in (r"\log x", r"\operatorname{tr} S", r"\max_i x_i", r"\det P^\top", r"\sin\theta"):
+        assert gap in mathml(tex), tex
+    for tex in (r"\log(x)", r"\operatorname{tr}", r"\max\{a\}", r"\dim = 3", r"\det\left(A\right)"):
+        assert gap not in mathml(tex), tex
+    assert re.search(
+        r"<msub><mi>argmin</mi><mi>f</mi></msub>", mathml(r"\operatorname{argmin}_f J")
+    )
 
 
 @pytest.mark.parametrize("tex", FORMULAS)

@@ -32,6 +32,7 @@ __all__ = ["NotSet", "mathml"]
 
 LONGEST, DEEPEST = 4000, 40
 NOTHING = "<mrow></mrow>"
+GAP = '<mspace width="0.17em"></mspace>'
 
 
 class NotSet(ValueError):
@@ -126,7 +127,21 @@ class _Parser:
         return parts[0] if len(parts) == 1 else f"<mrow>{''.join(parts)}</mrow>"
 
     def scripted(self):
-        """One atom with its sub- and superscripts."""
+        """One atom with its sub- and superscripts; behind a function's name, space."""
+        function = self.peek() == "\\operatorname" or (self.peek() or "")[1:] in NAMED | LIMITS
+        made = self.atom_with_scripts()
+        return f"<mrow>{made}{GAP}</mrow>" if function and self.argument_follows() else made
+
+    def argument_follows(self):
+        """Whether what comes is an argument without parentheses: in log x, not in log(x)."""
+        token = self.peek()
+        if token is None or not token.startswith("\\"):
+            return token is not None and (token.isalnum() or token == "{")
+        name = token[1:]
+        others = (OPERATORS, SPACES, SIZES, LARGE, "{}|%_", ("\\", "left", "right", "end"))
+        return not any(name in other for other in others)
+
+    def atom_with_scripts(self):
         token = self.peek()
         over = token[1:] in LIMITS or (token[1:] in LARGE and token[1:] not in ("int", "oint"))
         over = over or token in ("\\underbrace", "\\overbrace")
@@ -310,7 +325,7 @@ class _Parser:
     def command_operatorname(self):
         if self.peek() == "*":
             self.next()
-        return f"<mi>{escape(self.words())}</mi><mspace width='0.17em'></mspace>"
+        return f"<mi>{escape(self.words())}</mi>"
 
     def command_underbrace(self):
         return f"<munder>{self.argument()}{_mo('⏟', True)}</munder>"
