@@ -16,7 +16,7 @@ export JUPYTER_DATA_DIR := $(HOME_OF_JUPYTER)/data
 export JUPYTER_RUNTIME_DIR := $(HOME_OF_JUPYTER)/runtime
 export MPLCONFIGDIR := $(HOME_OF_JUPYTER)/matplotlib
 
-.PHONY: help book pdf test lint unit coverage notebooks strict lab live run bench class wheel warm lock audit clean env
+.PHONY: help book pdf test lint unit coverage notebooks strict lab live run bench fuzz class wheel warm lock audit clean env
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
@@ -66,6 +66,9 @@ run: env  ## re-execute notebooks in place: make run, or make run NB=book/part/c
 
 bench: env  ## measure beside other libraries: make bench, make bench QUICK=1, make bench NAMES="gram grls_dense"
 	@$(BIN)/python -m benchmarks $(if $(QUICK),--quick) $(NAMES)
+
+fuzz: env  ## random problems beside independent oracles, on from the last seed: make fuzz MINUTES=10 NAMES="svm"
+	@$(BIN)/python -m fuzz --minutes $(or $(MINUTES),5) $(NAMES)
 
 class: env  ## grade a generated class of a hundred submissions: make class, or make class NAMES="svm primal"
 	@$(BIN)/python tools/grade_class.py $(NAMES)
