@@ -16,7 +16,7 @@ export JUPYTER_DATA_DIR := $(HOME_OF_JUPYTER)/data
 export JUPYTER_RUNTIME_DIR := $(HOME_OF_JUPYTER)/runtime
 export MPLCONFIGDIR := $(HOME_OF_JUPYTER)/matplotlib
 
-.PHONY: help book pdf test lint unit coverage notebooks strict lab live run bench fuzz class wheel warm lock audit clean env
+.PHONY: help book pdf test lint unit coverage tampered notebooks strict lab live run bench fuzz class wheel warm lock audit clean env
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
@@ -45,6 +45,9 @@ unit: env  ## unit tests, first compiled, then (the jitted kernels) interpreted
 coverage: env  ## which lines the interpreted tests reach (compiled code cannot be measured)
 	@HYPOTHESIS_PROFILE=gate NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -n 0 -m interpreted tests
 	@$(BIN)/coverage report
+
+tampered: env  ## ten thousand fits that were tampered with: the checker lets none pass (a quarter of an hour)
+	@$(BIN)/python -m tests.verifier.tampered $(or $(N),10000)
 
 notebooks: env  ## run every notebook and compare what it prints with what is stored
 	@$(BIN)/python tools/check_notebooks.py

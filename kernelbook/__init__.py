@@ -34,6 +34,8 @@ _EXPORTS = {
     "estimators.grls": ["GRLSClassifier", "GRLSRegressor"],
     "estimators.grls_cv": ["GRLSClassifierCV", "GRLSRegressorCV"],
     "validation": ["RollingOrigin", "SpatialBlocks", "TimeBlocks"],
+    "saving": ["load"],
+    "verifier": ["Verdict", "verify"],
     "solvers.svm.path.svm_path": ["SVMPath", "svm_path"],
     "estimators.svm": ["C_from_reg", "SVMGBClassifier", "reg_from_C"],
 }

@@ -71,6 +71,59 @@ def warm() -> None:
     click.echo(f"{len(everything)} fits made; compiled code is in {cache_root()}")
 
 
+@main.command(short_help="Check that a fitted learner is optimal.")
+@click.argument("model", type=click.Path(exists=True, dir_okay=False))
+@click.argument("data", type=click.Path(exists=True, dir_okay=False))
+@click.option("--tol", default=1e-3, show_default=True, help="The largest relative gap.")
+@click.option(
+    "--trust-pickle", is_flag=True, help="Load a .joblib or .pkl, which may run any code."
+)
+def verify(model: str, data: str, tol: float, trust_pickle: bool) -> None:
+    """Check a learner saved as MODEL on DATA, an .npz file with X, y; sample_weight, P if used.
+
+    \b
+    kernelbook verify model.kb data.npz
+    kernelbook verify model.joblib data.npz --trust-pickle
+
+    The answer is `proved optimal within …`, `not proved` or `refuted`; the exit code 0, 1 or 2.
+    """
+    import numpy as np
+
+    from kernelbook.saving import load
+    from kernelbook.verifier import verify as check
+
+    if model.endswith((".joblib", ".pkl", ".pickle")):
+        if not trust_pickle:
+            raise click.UsageError(
+                f"{model} is a pickle, and loading one can run any code that its author put in: "
+                "pass --trust-pickle if it is your own, or save with model.save('model.kb')."
+            )
+        import joblib
+
+        learner = joblib.load(model)
+    else:
+        try:
+            learner = load(model)
+        except ValueError as refused:
+            raise click.ClickException(str(refused)) from None
+    try:
+        with np.load(data, allow_pickle=False) as arrays:
+            given = {name: arrays[name] for name in arrays.files}
+    except ValueError as refused:
+        raise click.ClickException(f"{data} is not an .npz file of arrays: {refused}") from None
+    if not {"X", "y"} <= given.keys() <= {"X", "y", "sample_weight", "P"}:
+        raise click.ClickException(
+            f"{data} has the arrays {', '.join(given)}; it must have X and y, and may have "
+            "sample_weight and P: np.savez(path, X=X, y=y)."
+        )
+    try:
+        verdict = check(learner, tol=tol, **given)
+    except (TypeError, ValueError) as refused:
+        raise click.ClickException(str(refused)) from None
+    click.echo(str(verdict))
+    raise SystemExit({"proved": 0, "not proved": 1, "refuted": 2}[verdict.status])
+
+
 @main.command(short_help="Run one of the papers' experiments.")
 @click.argument("name")
 @click.option("--quick", is_flag=True, help="A small honest version, under a minute.")

@@ -13,10 +13,10 @@ from itertools import pairwise
 from tests.paths import ROOT
 
 LAYERS = [
-    {"numeric", "certificates"},
+    {"numeric", "certificates", "verifier"},
     {"kernels", "features", "bases", "conditional"},
     {"solvers", "distributed"},
-    {"inference"},
+    {"inference", "saving"},
     {"estimators"},
     {"datasets", "papers", "checks", "plotting", "validation"},
     {"experiments", "course", "warm"},

@@ -68,6 +68,13 @@ CALLS = {
          "y": [WORD, Y[:, None], Y * 2, Y * np.nan, [], Y + 1j],
          "C_max": POSITIVE, "sample_weight": WEIGHTS},
     ),
+    "verify": (
+        kb.verify,
+        {"model": kb.GRLSRegressor().fit(X, Y), "X": X, "y": Y},
+        {"model": [WORD, NOTHING, kb.GRLSRegressor()], "X": [WORD, X[:-1], X * np.nan, X + 1j],
+         "sample_weight": [WORD, np.ones(M - 1), np.full(M, np.nan)], "tol": POSITIVE},
+    ),
+    "load": (kb.load, {"path": "m.kb"}, {"path": [NOTHING, 3, LIST, b"m.kb"]}),
 }  # fmt: skip
 KERNELS = {
     "Gaussian": {"width": [WORD, 0.0, -1.0, np.nan, np.inf, COMPLEX, [], [1.0, -1.0], None]},

@@ -34,6 +34,8 @@ from kernelbook.features import (
 )
 from kernelbook.kernels import Kernel, as_kernel
 from kernelbook.kernels.parameters import translate_parameters
+from kernelbook.saving import save
+from kernelbook.verifier import fingerprint
 
 __all__ = ["FreeFeatureEstimator", "Sample", "as_given", "explained"]
 
@@ -168,7 +170,16 @@ class FreeFeatureEstimator(BaseEstimator):
             ):
                 check_random_state(seed)
 
-    _private_state = ("_pairwise", "_takes_sparse", "_n_free", "_columns", "_centers")
+    def save(self, path):
+        """Write the fitted learner to a file without code, conventionally "….kb".
+
+        `kernelbook.load` reads it.  What is code, such as a function as a kernel or a feature,
+        cannot be written, and the error names it.
+        """
+        check_is_fitted(self)
+        save(self, path)
+
+    _private_state = ("_pairwise", "_takes_sparse", "_n_free", "_columns", "_centers", "_beta")
     """Attributes of a fit whose names do not end in an underscore."""
 
     def _reset(self):
@@ -254,7 +265,9 @@ class FreeFeatureEstimator(BaseEstimator):
             raise ValueError(
                 f"kernel='precomputed' needs a square Gram matrix in fit, not shape {X.shape}."
             )
-        return self._present(raw, X, y, self._weights_of(X, sample_weight))
+        w = self._weights_of(X, sample_weight)
+        self.fingerprint_ = fingerprint(X, y, w)
+        return self._present(raw, X, y, w)
 
     def _present(self, raw, X, y, w) -> Sample:
         """The rows of positive weight."""

@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
+from kernelbook.bases.orthonormal import OrthonormalBasis
 from kernelbook.estimators._multiclass import SCHEMES, class_scores, predicted
 from kernelbook.estimators._validation import check_count, check_parameters, check_rtol
 from kernelbook.estimators.in_basis.classifier import BasisClassifier
@@ -99,8 +100,16 @@ class IncrementalSVMClassifier(BasisClassifier):
         Functions that were refused as dependent.
     basis_coef_ : (problems, n_basis_) array
         w, the coefficients of the orthonormal functions.
+    expansion_ : (problems, n_basis_) array
+        The coefficients of the functions selected_[:n_basis_] of `basis_`: f = Σ_j expansion_j f_j
+        + Σ λ_p φ_p is what `predict` evaluates.
+    orthonormal_ : OrthonormalBasis
+        The orthonormal functions, as combinations of those.
     coef_ : (problems, ℓ) array
         λ, for n_basis_ functions.
+    dual_coef_ : (problems, m) array
+        The feasible β on which `certificate_` rests, as for `PrimalSVMClassifier`; absent where
+        only a part of the samples is trained on (stop="held_out", train_on="centers").
     basis_ : Basis
         The fitted basis.
     classes_ : (k,) array
@@ -208,6 +217,8 @@ class IncrementalSVMClassifier(BasisClassifier):
             wrong, total = np.sum([g.validation() for g in held], axis=0)
             error = wrong / total if total > 0 else np.nan
             path.append(growth.record(error))
+            if self.stop is None or error < least:
+                self._beta = growth.dual_coef()
             bar.set_postfix_str(f"training error {path[-1].training_error:.3f}", refresh=False)
             bar.update()
             since = 0 if error < least else since + 1
@@ -225,6 +236,13 @@ class IncrementalSVMClassifier(BasisClassifier):
         self._weights, self._coefs = growth.weights[:steps], growth.coefs[:steps]
         self.basis_coef_, self.coef_ = self._weights[best - 1], self._coefs[best - 1]
         self.certificate_ = self.path_[best - 1].certificate
+        chosen = self.basis_.take(self.selected_[:best])
+        core = None if self._core is None else self._core[:best, :best]
+        self.orthonormal_ = OrthonormalBasis(chosen, "incremental", np.arange(best), core)
+        self.expansion_ = self.orthonormal_.coefficients(self.basis_coef_.T).T
+        if self.stop != "held_out" and self.train_on == "all":
+            self.dual_coef_ = self._beta
+        del self._beta
         self.classes_, self._scheme = growth.classes, growth.scheme
 
     def _warn(self, growth):

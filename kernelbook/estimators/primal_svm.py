@@ -26,6 +26,7 @@ from kernelbook.estimators.in_basis.conditioning import (
     rounding_bound,
     warn_of_rounding,
 )
+from kernelbook.solvers.primal.predicted import recertified
 from kernelbook.solvers.primal.solve import LOSSES, solve_primal
 
 __all__ = ["PrimalSVMClassifier"]
@@ -79,6 +80,9 @@ class PrimalSVMClassifier(BasisClassifier):
     basis_coef_ : (problems, r) array
         w, the coefficients of the e_k; 1 problem for two classes, k(k−1)/2 for one-vs-one in the
         order (0,1), (0,2), …, (1,2), …, k for one-vs-rest.
+    expansion_ : (problems, M) array
+        The coefficients of the functions of `basis_`: f = Σ_j expansion_j f_j + Σ λ_p φ_p is what
+        `predict` evaluates.
     coef_ : (problems, ℓ) array
         λ.  Where the optimal λ is not unique: the one with least Σ w_i (Pλ)_i² on the samples of
         the problem, w including the class weights, as for `SVMGBClassifier`.
@@ -144,14 +148,15 @@ class PrimalSVMClassifier(BasisClassifier):
         m = _num_samples(X)
         rng = np.random.default_rng(self._seed)
         solutions, betas = [], []
-        for rows, sign in binary_problems(codes, classes.size, self.multiclass):
+        problems = list(binary_problems(codes, classes.size, self.multiclass))
+        for rows, sign in problems:
             part = coordinates if rows.size == codes.size else coordinates[rows]
             solution = self._solve(part, sample.P[rows], sign, C[rows], rng)
             solutions.append(solution)
             beta = np.zeros(m)
             beta[sample.kept[rows]] = solution.beta
             betas.append(beta)
-        self._keep(solutions, np.array(betas), coordinates, sample.kept)
+        self._keep(solutions, np.array(betas), coordinates, sample, C, problems)
         self._rounding = rounding_bound(self.basis_, coordinates, solutions)
         self.classes_, self._scheme = classes, self.multiclass
 
@@ -186,26 +191,36 @@ class PrimalSVMClassifier(BasisClassifier):
             verbose=self.verbose,
         )
 
-    def _keep(self, solutions, betas, coordinates, kept):
+    def _keep(self, solutions, betas, coordinates, sample, C, problems):
         self.basis_coef_ = np.array([s.w for s in solutions])
         self.coef_ = np.array([s.coef for s in solutions])
         self.dual_coef_ = betas
         self.rank_ = np.array([s.rank for s in solutions])
         self.n_iter_ = np.array([s.n_iter for s in solutions])
-        self.certificate_ = Certificate.joint(s.certificate for s in solutions)
-        self._expansion = self._expand(coordinates, kept)
+        parts, squared = [], self.loss == "squared_hinge"
+        expansions = [list(zip(*e, strict=True)) for e in self._expansions(sample, coordinates)]
+        for s, (rows, sign), *several in zip(solutions, problems, *expansions, strict=True):
+            problem = sample.P[rows], sign, C[rows], squared
+            proofs = [recertified(s, h[rows], square, *problem) for _, h, square in several]
+            best = int(np.argmin([proof.gap for proof in proofs]))
+            parts.append((proofs[best], several[best][0]))
+        self.certificate_ = Certificate.joint(proof for proof, _ in parts)
+        self.expansion_ = np.array([c for _, c in parts])
 
-    def _expand(self, coordinates, kept):
-        """The coefficients c of f = Σ c_j f_j + …, as accurate as can be.
+    def _expansions(self, sample, coordinates):
+        """The coefficients c of f = Σ c_j f_j + …, Σ c_j f_j at the samples, and its square norm.
 
         They are Tw.  But T is large where basis functions are nearly dependent.  Where samples are
-        elements k_i of the space, w = X̂ᵀβ says that Σ β_i k_i is the same function, without T.
+        elements k_i of the space, w = X̂ᵀβ says that Σ β_i k_i is nearly the same function, without
+        T.
         """
-        w, beta = self.basis_coef_.T, self.dual_coef_[:, kept].T
+        w, beta = self.basis_coef_.T, self.dual_coef_[:, sample.kept].T
         c = self.basis_.represent(beta)
-        if c is None or norm(coordinates.T @ beta - w) > 1e-8 * norm(w):
-            return self.orthonormal_.coefficients(w)
-        return c
+        if c is not None and norm(coordinates.T @ beta - w) <= 1e-8 * norm(w):
+            values = self.basis_.combine(sample.X, c)
+            yield c.T, values.T, np.einsum("ij,ij->j", beta, values)
+        c = self.orthonormal_.coefficients(w)
+        yield c.T, self.basis_.combine(sample.X, c).T, np.einsum("ij,ij->j", w, w)
 
     def _warn_unless_converged(self):
         proof = self.certificate_
@@ -249,7 +264,7 @@ class PrimalSVMClassifier(BasisClassifier):
         With multiclass="ovr" the columns are the decision values of the binary problems.
         """
         check_is_fitted(self, "classes_")
-        F = self._evaluate(X, self._expansion, self.coef_.T)
+        F = self._evaluate(X, self.expansion_.T, self.coef_.T)
         return class_scores(F, self.classes_.size, self._scheme)
 
     def _kernel_part(self, X, expansion):

@@ -124,6 +124,9 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         The constant that f contains: the coefficient of the feature that is constant on the sample,
         times its value.  Absent if there is no such feature, or if P does not have full rank, so
         that other features could replace it.
+    origin_ : (d,) array or None
+        Where `predict` moves the origin of a linear kernel whose samples are far from it:
+        f(x) = Σ β_i K(x, x_i − origin_) + Σ λ_p φ_p(x).
     rank_ : (problems,) array
         Rank of P on the samples of each problem.
     n_iter_ : (problems,) array
@@ -253,6 +256,7 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         if constant.size == 1 and (self.rank_ == sample.P.shape[1]).all():
             self.intercept_ = self.coef_[:, constant[0]] * sample.P[0, constant[0]]
         self._remember(sample, support)
+        self.origin_ = origin
         if origin is not None:
             self._centers -= origin
         self.certificate_ = Certificate.joint([s.certificate for s in solutions])

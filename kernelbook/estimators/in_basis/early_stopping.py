@@ -19,6 +19,7 @@ from kernelbook.estimators._multiclass import binary_problems, class_scores, pre
 from kernelbook.estimators._validation import labels
 from kernelbook.features import evaluate, is_frame
 from kernelbook.solvers.primal.growing.selection import IncrementalPath
+from kernelbook.verifier import fingerprint
 
 __all__ = ["STOP", "Growth", "Step", "start"]
 
@@ -55,7 +56,9 @@ def start(model, X, y, sample_weight, seed):
     if model.stop is not None:
         X, y, sample_weight = _checked_once(model, X, y, sample_weight)
     if model.stop == "held_out":
-        return Growth(model, *_hold_out(model, X, y, sample_weight, seed), seed), []
+        growth = Growth(model, *_hold_out(model, X, y, sample_weight, seed), seed)
+        model.fingerprint_ = fingerprint(X, y, sample_weight)  # not that of the training part
+        return growth, []
     growth, folds = Growth(model, X, y, sample_weight, None, seed), []
     for train, test in _splits(model, X, y, seed) if model.stop == "cv" else ():
         part, rest = _take(X, y, sample_weight, train), _take(X, y, sample_weight, test)
@@ -111,6 +114,7 @@ class Growth:
                 "KernelBasis(kernel)."
             )
         self.truth, self.w = codes, sample.w
+        self._kept, self._size = sample.kept, sample.size
         self.held_truth, self.held_w = np.empty(0), np.empty(0)
         if held is not None:
             given, y_held, w_held = held
@@ -141,6 +145,14 @@ class Growth:
         self.weights.append(np.array([s.w for s in self.path.solutions]))
         self.coefs.append(np.array([s.coef for s in self.path.solutions]))
         return True
+
+    def dual_coef(self):
+        """The β of the present solutions, zero for absent samples and those of other classes."""
+        beta = np.zeros((len(self.path.solutions), self._size))
+        for row, s, (rows, _, _) in zip(beta, self.path.solutions, self.path.problems, strict=True):
+            if s.beta.size == rows.size:  # otherwise only the centres were trained on
+                row[self._kept[rows]] = s.beta
+        return beta
 
     def _codes(self, F):
         return predicted(class_scores(F, self.classes.size, self.scheme))

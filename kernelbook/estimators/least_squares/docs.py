@@ -52,6 +52,9 @@ PARAMETERS = """
 ATTRIBUTES = """
     dual_coef_ : (m,) or (k, m) array
         c, a row for each output (of a classifier, for each problem); zero for rows of zero weight.
+    origin_ : (d,) array or None
+        Where `predict` moves the origin of a linear kernel whose samples are far from it:
+        f(x) = Σ c_i K(x, x_i − origin_) + Σ λ_p φ_p(x).
     coef_ : (ℓ,) or (k, ℓ) array
         λ.  Where rank P < ℓ, the one that `kernelbook.numeric.column_space` documents.
     intercept_ : float or (k,) array

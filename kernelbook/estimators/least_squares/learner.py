@@ -152,6 +152,7 @@ class GRLS(FreeFeatureEstimator):
             full, self.centers_ = solution.full_gap, solution.predictor.centers
             self.full_gap_ = full if full is None or Y.ndim > 1 else float(full[0])
         else:
+            self.origin_ = None if shift is None else shift.origin
             c = np.zeros((sample.size, solution.c.shape[1]))
             c[sample.kept] = solution.c
             self.dual_coef_ = self._outputs_first(c, Y.shape[1:])

@@ -438,3 +438,22 @@ def test_a_size_that_is_no_number_is_refused():
     model = IncrementalSVMClassifier(max_basis=3).fit(X, y)
     with pytest.raises(ValueError, match="n_basis=True"):
         model.predict(X, n_basis=True)
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [0, 2, 1], [1, 0, 2], [2, 0, 1]])
+def test_each_pair_of_classes_is_solved_on_its_own_rows(order):
+    """The rows of a pair, class by class, may begin and end as if they were consecutive."""
+    rng = np.random.default_rng(3)
+    y = np.array(order)[[0, 1, 1, 2, 2, 0, 1, 2, 0, 1, 1, 0, 2, 0, 0, 2, 1]]
+    for last in range(9, len(y) + 1):
+        X, labels = rng.normal(size=(last, 2)), y[:last]
+        model = IncrementalSVMClassifier(C=2.0, max_basis=4, random_state=0).fit(X, labels)
+        F = model.basis_.evaluate(X)[:, model.selected_] @ model.expansion_.T + model.coef_.T
+        pairs = [(0, 1), (0, 2), (1, 2)]
+        for f, w, (a, b), proof in zip(
+            F.T, model.basis_coef_, pairs, model.certificate_.parts, strict=True
+        ):
+            here = (labels == a) | (labels == b)
+            short = 1 - np.where(labels == b, 1, -1)[here] * f[here]
+            objective = 0.5 * w @ w + 2.0 * np.maximum(short, 0).sum()
+            assert np.isclose(objective, proof.primal, rtol=1e-9, atol=1e-9)

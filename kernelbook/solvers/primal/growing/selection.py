@@ -243,6 +243,6 @@ class IncrementalPath:
 
 
 def _rows(X, rows):
-    """X[rows] for increasing rows; no copy where none is left out, as with two classes."""
-    first, last = rows[0], rows[-1] + 1
-    return X[first:last] if last - first == rows.size else X[rows]
+    """X[rows]; no copy where they follow each other, as with two classes."""
+    first, last = rows[0], rows[0] + rows.size
+    return X[first:last] if np.array_equal(rows, np.arange(first, last)) else X[rows]

@@ -1,0 +1,153 @@
+"""The checker proves what is right, of every learner, and refutes what is not."""
+
+import ast
+import warnings
+
+import numpy as np
+import pytest
+
+import kernelbook as kb
+from kernelbook.verifier import fingerprint
+from tests.paths import ROOT
+from tests.verifier.tampered import CONDITIONAL, KERNELS, passes, tampered
+
+RNG = np.random.default_rng(1)
+M = 30
+X = RNG.normal(size=(M, 2))
+TARGET = X[:, 0] + np.sin(2 * X[:, 1]) + 0.4 * RNG.normal(size=M)
+TWO = (TARGET > 0).astype(int)
+THREE = np.array(["low", "mid", "top"])[np.digitize(TARGET, [-0.6, 0.6])]
+WEIGHTS = np.where(np.arange(M) % 7, RNG.uniform(0.2, 3.0, size=M), 0.0)
+FEW = kb.KernelBasis(kb.Gaussian(), centers=X[:8])
+BUMPS = kb.GaussianBasis("data", [[1.0, 2.0]], "inner_product")
+STEP = lambda Z: np.column_stack([np.ones(len(Z)), Z[:, 0] > 0])  # noqa: E731
+
+
+def learners():
+    for k in [*KERNELS, kb.Matern(1.0, np.inf), 0.5 * kb.Categorical() + kb.Gaussian(columns=1)]:
+        yield kb.SVMGBClassifier(k, C=3.0), TWO, None
+        yield kb.GRLSRegressor(k, reg=1e-2), TARGET, None
+    for k in [*CONDITIONAL, kb.Polyharmonic(1.5), kb.Polyharmonic(1)]:
+        yield kb.SVMGBClassifier(k, kb.Polynomials(1), C=3.0), TWO, None
+        yield kb.GRLSRegressor(k, kb.Polynomials(1), reg=1e-2), TARGET, WEIGHTS
+    for f in (None, kb.Polynomials(2), kb.Polynomials(1, scaled=False), STEP, "1 + x0"):
+        yield kb.SVMGBClassifier(None, f, class_weight="balanced"), THREE, WEIGHTS
+        yield kb.SVMGBClassifier(None, f, multiclass="ovr"), THREE, WEIGHTS
+        yield kb.GRLSClassifier(None, f, reg=1e-3), THREE, WEIGHTS
+        yield kb.GRLSRegressorCV(None, f), np.column_stack([TARGET, TARGET**2]), None
+        for loss in ("hinge", "squared_hinge"):
+            yield kb.PrimalSVMClassifier(None, f, C=2.0, loss=loss), THREE, WEIGHTS
+        yield kb.IncrementalSVMClassifier(None, f, C=2.0, max_basis=8), THREE, WEIGHTS
+    for basis in (FEW, BUMPS, kb.GaussianBasis(X[:9]), kb.LinearBasis()):
+        for way in ("cholesky", "eigen"):
+            yield kb.PrimalSVMClassifier(basis, orthonormalization=way, random_state=0), TWO, None
+    waves = kb.FunctionBasis([lambda Z: np.cos(Z[:, 0]), lambda Z: np.sin(Z[:, 1])])
+    yield kb.PrimalSVMClassifier(waves), TWO, None
+    yield kb.GRLSClassifierCV(kb.Gaussian()), THREE, None
+    yield kb.GRLSRegressor(kb.Gaussian(0.3), reg=0.0), TARGET, None
+    yield kb.GRLSRegressor(None, solver="nystrom", n_centers=8, random_state=0), TARGET, WEIGHTS
+    yield kb.GRLSRegressor(None, solver="cg", n_centers=8, random_state=0), TARGET, WEIGHTS
+    yield kb.SVMGBClassifier(lambda A, B: np.exp(-((A[:, None] - B) ** 2).sum(2))), TWO, None
+
+
+@pytest.mark.parametrize(
+    ("model", "y", "w"), [pytest.param(*c, id=f"{c[0]!r:.70}") for c in learners()]
+)
+def test_what_a_learner_finds_is_proved(model, y, w):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of ranks, and of rounding
+        model.fit(X, y, w)
+    verdict = kb.verify(model, X, y, w)
+    assert verdict.status == "proved", verdict
+    assert verdict.gap <= 1e-7 * (verdict.primal + 1.0)
+
+
+@pytest.mark.parametrize("far", [1e3, 1e6])
+def test_far_from_the_origin(far):
+    for model, y in ((kb.SVMGBClassifier(kb.Linear(), C=3.0), TWO),
+                     (kb.GRLSRegressor(2.0 * kb.Linear(), reg=1e-2), TARGET)):  # fmt: skip
+        verdict = kb.verify(model.fit(X + far, y), X + far, y)
+        assert verdict.status == "proved"
+        assert verdict.relative_gap < 1e-8
+
+
+def test_a_given_gram_matrix():
+    G, ones = kb.Gaussian()(X), np.ones((M, 1))
+    model = kb.SVMGBClassifier("precomputed").fit(G, TWO, WEIGHTS, P=ones)
+    verdict = kb.verify(model, G, TWO, WEIGHTS, P=ones)
+    assert verdict.status == "proved"
+    assert "semidefinite" in verdict.assumed[0]
+
+
+def test_what_is_taken_on_trust_is_said():
+    model = kb.SVMGBClassifier(None, STEP).fit(X, TWO)
+    assert "FunctionFeatures" in kb.verify(model, X, TWO).assumed[0]
+    assert kb.verify(kb.SVMGBClassifier().fit(X, TWO), X, TWO).assumed == ()
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        (kb.GRLSRegressor(solver="fourier"), "dual_coef_"),
+        (kb.SVMGBClassifier(kb.Matern(1.0, 0.7)), "Bessel"),
+        (kb.IncrementalSVMClassifier(max_basis=3, stop="held_out"), "part of the sample"),
+    ],
+)
+def test_what_it_cannot_do_is_not_proved(model, reason):
+    y = TARGET if isinstance(model, kb.GRLSRegressor) else TWO
+    verdict = kb.verify(model.fit(X, y), X, y)
+    assert verdict.status == "not proved"
+    assert reason in verdict.reasons[0]
+
+
+def test_a_solution_that_is_not_one_is_not_proved():
+    with pytest.warns(UserWarning, match="did not reach"):
+        model = kb.PrimalSVMClassifier(solver="pegasos", max_iter=1, random_state=0).fit(X, TWO)
+    verdict = kb.verify(model, X, TWO)
+    assert verdict.status == "not proved"
+    assert verdict.gap >= model.certificate_.gap * (1 - 1e-9)  # and as bad as the learner says
+
+
+@pytest.mark.parametrize("seed", range(14))
+def test_no_fit_that_was_tampered_with_passes(seed):
+    for what, before, after in tampered(seed):
+        assert before.status == "proved", what
+        assert not passes(before, after), f"{what}: {after}"
+
+
+def test_the_fingerprint_refutes_other_data_at_once():
+    model = kb.SVMGBClassifier().fit(X, TWO)
+    other = X.copy()
+    other[3, 1] = np.nextafter(other[3, 1], 9)
+    for data in ((other, TWO), (X, 1 - TWO), (X, TWO, np.full(M, 2.0))):
+        verdict = kb.verify(model, *data)
+        assert verdict.status == "refuted"
+        assert "fingerprint" in verdict.reasons[0]
+
+
+def test_the_fingerprint_does_not_depend_on_types():
+    import pandas as pd
+    from scipy import sparse
+
+    same = {
+        fingerprint(X, TWO),
+        fingerprint(pd.DataFrame(X), TWO.astype(bool)),
+        fingerprint(X.tolist(), TWO.astype(float), np.ones(M)),
+        fingerprint(np.asfortranarray(X), TWO.tolist()),
+    }
+    assert len(same) == 1
+    S = sparse.csr_array(np.where(X > 0, X, 0.0))
+    assert fingerprint(S, TWO) == fingerprint(S.tocsc(), TWO)
+
+
+def test_the_checker_imports_numpy_and_nothing_of_the_solvers():
+    for file in sorted((ROOT / "kernelbook" / "verifier").glob("*.py")):
+        found = set()
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Import):
+                found |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                found.add(node.module)
+        standard = {"collections.abc", "dataclasses", "hashlib", "itertools", "math", "typing"}
+        for name in found - standard - {"numpy"}:
+            assert name.startswith("kernelbook.verifier"), f"{file.name} imports {name}"
