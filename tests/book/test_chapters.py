@@ -55,7 +55,7 @@ def test_at_most_a_third_of_the_printed_lines_are_booleans(path):
     assert 3 * len(booleans) <= len(lines), f"{len(booleans)} of {len(lines)}"
 
 
-@pytest.mark.parametrize("path", chapters(TIME_TO_BE_NAMED, PARTS[:4]))
+@pytest.mark.parametrize("path", chapters(TIME_TO_BE_NAMED))
 def test_a_chapter_names_the_time_it_takes(path):
     notebook = nbformat.read(path, as_version=4)
     named, needed = reading_time.named_minutes(notebook), reading_time.minutes(notebook)
