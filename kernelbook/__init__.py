@@ -36,6 +36,7 @@ _EXPORTS = {
     "validation": ["RollingOrigin", "SpatialBlocks", "TimeBlocks"],
     "saving": ["load"],
     "verifier": ["Verdict", "verify"],
+    "solvers.grls.tuning.settings": ["Tuning"],
     "solvers.svm.path.svm_path": ["SVMPath", "svm_path"],
     "estimators.svm": ["C_from_reg", "SVMGBClassifier", "reg_from_C"],
 }

@@ -94,6 +94,7 @@ GRLS = {
     **LEARNER, "kernel": KERNEL, "reg": [*NUMBER, -1.0, np.inf, True], "solver": CHOICE,
     "tol": [*NUMBER, -1.0], "max_iter": COUNT, "bounds": [WORD, [(1.0, 0.0)] * 2, 3],
     "random_state": SEED, "n_centers": COUNT, "centers": ["another", 3, X[:, 0]],
+    "tune": ["another", 3, LIST, kb.Tuning, True],
 }  # fmt: skip
 GRLS_SOLVERS = {"bounds": "fourier", "random_state": "nystrom", "n_centers": "nystrom",
                 "centers": "nystrom"}  # fmt: skip
@@ -134,6 +135,9 @@ OTHERS = {
                       "reading": CHOICE, "n_centers": COUNT},
     "KernelBasis": {"kernel": [*KERNEL, kb.ThinPlate()], "centers": ["another", 3, X[:, 0]],
                     "n_centers": COUNT},
+    "Tuning": {"criterion": CHOICE, "fixed": [3, None, [1]], "starts": COUNT,
+               "max_rows": [v for v in COUNT if v is not None],
+               "bounds": [WORD, 3, None, {"width": 3}, {"width": (2, 1)}, {"width": (0, 1)}]},
     "ConditionalKernel": {"kernel": KERNEL, "features": MAP,
                           "anchors": ["another", 3, None, X[:, 0]]},
 }  # fmt: skip

@@ -66,8 +66,11 @@ EXPERIMENT = Experiment(
     "when free features pay: forecasts, effects, thin plates, units, budgets",
     cells,
     run,
-    modules=tuple(
-        f"kernelbook.experiments.comparisons.{name}"
-        for name in ("forecast", "effects", "plates", "trends", "restricted")
+    modules=(
+        *(
+            f"kernelbook.experiments.comparisons.{name}"
+            for name in ("forecast", "effects", "plates", "trends")
+        ),
+        "kernelbook.solvers.grls.tuning.spectral",
     ),
 )

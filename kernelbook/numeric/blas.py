@@ -29,6 +29,7 @@ __all__ = [
     "SERIAL_RHS",
     "add_gram",
     "cholesky",
+    "invert_factored",
     "solve_factored",
     "solve_rows",
     "solve_triangular",
@@ -58,6 +59,7 @@ _dsyrk = _routine("dsyrk", 10)
 _dgemm = _routine("dgemm", 13)
 _dpotrf = _routine("dpotrf", 5, cython_lapack)
 _dpotrs = _routine("dpotrs", 8, cython_lapack)
+_dpotri = _routine("dpotri", 5, cython_lapack)
 
 
 def _char(letter):
@@ -180,6 +182,58 @@ def _factor_block(address, width, size, first):
     _dpotrf(_char(b"L"), _int(width), address, size, ctypes.byref(info))
     if info.value:
         raise LinAlgError(f"the leading minor of order {first + info.value} is not positive.")
+
+
+def invert_factored(L: np.ndarray) -> None:
+    """Overwrite the lower triangle of the L of `cholesky` by that of (LLᵀ)⁻¹.
+
+    Large ones by blocks: with M = L⁻¹, first M column by column of blocks, which do not wait for
+    each other, then MᵀM, whose block rows do not either.
+
+    Parameters
+    ----------
+    L : (n, n) array in Fortran order
+        What is above the diagonal is neither read nor changed.
+    """
+    n, start = len(L), _address(L, "F")
+    size = _int(max(n, 1))
+    if n <= SERIAL_CHOLESKY_SIZE:
+        _dpotri(_char(b"L"), _int(n), start, size, ctypes.byref(ctypes.c_int(0)))
+        return
+    block = CHOLESKY_BLOCK
+    firsts = range(0, n, block)
+    M = np.zeros((n, n), order="F")
+    inverse = _address(M, "F")
+
+    def at(origin, i, j):
+        return origin + 8 * (i + j * n)
+
+    def column(b):  # the columns of M from `j` on solve LX = (columns of I)
+        j = firsts[b]
+        width, rest = min(block, n - j), n - j
+        M[range(j, j + width), range(j, j + width)] = 1.0
+        _dtrsm(
+            *(_char(c) for c in (b"L", b"L", b"N", b"N")),
+            *(_int(rest), _int(width), _float(1.0)),
+            *(at(start, j, j), size, at(inverse, j, j), size),
+        )
+
+    def row(b):  # the blocks (i, j), j ≤ i, of MᵀM: only rows of M from `i` on count
+        i = firsts[b]
+        width, rest = min(block, n - i), n - i
+        _dsyrk(
+            *(_char(c) for c in (b"L", b"T")),
+            *(_int(width), _int(rest), _float(1.0), at(inverse, i, i), size),
+            *(_float(0.0), at(start, i, i), size),
+        )
+        _dgemm(
+            *(_char(c) for c in (b"T", b"N")),
+            *(_int(width), _int(i), _int(rest), _float(1.0), at(inverse, i, i), size),
+            *(at(inverse, i, 0), size, _float(0.0), at(start, i, 0), size),
+        )
+
+    parallel_for(column, len(firsts))
+    parallel_for(row, len(firsts))
 
 
 def solve_factored(L: np.ndarray, B: np.ndarray) -> np.ndarray:

@@ -23,6 +23,7 @@ the ℓ features φ_p are not penalized.  Three rooms, by what is minimized over
 | | an m×m matrix fits | any | any | above 0 | `grls.dense`, null space of Pᵀ |
 | | 20,000 and more | any | 1 to 3 | 0 | `grls.fourier` |
 | | large | any | any | any | `grls.nystrom` (centres), `grls.cg` (exact) |
+| squares, all parameters | up to 5,000, or part of more | any | any | any | `grls.tuning` |
 | squares, every reg | an m×m matrix fits | any | any | any | `grls.loo_path` |
 
 Each room's own text says why, and where the choice is made.

@@ -16,7 +16,7 @@ from sklearn.gaussian_process.kernels import Matern as SklearnMatern
 from kernelbook import GRLSRegressor, Matern, Polyharmonic, SVMGBClassifier
 from kernelbook.experiments import coil20_, get
 from kernelbook.experiments.comparisons import effects, forecast, plates, trends
-from kernelbook.experiments.comparisons.restricted import Choice, best, log_likelihoods
+from kernelbook.solvers.grls.tuning.spectral import Choice, best_of, log_likelihoods
 from tests.paths import BOOK
 
 # ------------------------------------------------------------------- restricted likelihood
@@ -61,7 +61,7 @@ def test_the_best_is_the_best(series):
     X, y = series
     P = np.ones((40, 1))
     grams = {w: Matern(w)(X) for w in (0.1, 1.0, 10.0)}
-    choice = best(grams.items(), P, y)
+    choice = best_of(grams.items(), P, y)
     tops = {w: log_likelihoods(G, P, y)[1].max() for w, G in grams.items()}
     assert choice.kernel == max(tops, key=tops.get)
     again = log_likelihoods(grams[choice.kernel], P, y, [choice.reg * 40])[1][0]
@@ -129,9 +129,9 @@ def test_appended_with_a_large_weight_is_free(monkeypatch):
     """T7, for mean and deviation; the estimates of scale divide by m − 1 and by m − 11."""
     t, y = forecast.load_co2()
     X, new, y = t[:120, None], t[120:144, None], y[:120]
-    monkeypatch.setattr(forecast, "best", lambda grams, P, y: Choice((2.0, 1e6), 1e-3, 0.0))
+    monkeypatch.setattr(forecast, "best_of", lambda grams, P, y: Choice((2.0, 1e6), 1e-3, 0.0))
     mean, std = forecast.appended((1e6,))(X, y, new)
-    monkeypatch.setattr(forecast, "best", lambda grams, P, y: Choice(2.0, 1e-3, 0.0))
+    monkeypatch.setattr(forecast, "best_of", lambda grams, P, y: Choice(2.0, 1e-3, 0.0))
     free, free_std = forecast.free(2)(X, y, new)
     np.testing.assert_allclose(mean, free, atol=1e-2)
     np.testing.assert_allclose(std * np.sqrt(119 / 109), free_std, rtol=1e-2)
@@ -163,7 +163,7 @@ def test_least_squares_is_that_of_scipy():
 
 def test_a_column_of_large_weight_is_free_and_has_the_same_interval(monkeypatch):
     x, z, y = effects.sample("process", 60, 1)
-    monkeypatch.setattr(effects, "best", lambda grams, P, y: Choice(2.0, 1e-2, 0.0))
+    monkeypatch.setattr(effects, "best_of", lambda grams, P, y: Choice(2.0, 1e-2, 0.0))
     free = effects.partially_linear(x, z, y)
     monkeypatch.setattr(effects, "KAPPA", 1e6)
     appended = effects.appended(x, z, y)

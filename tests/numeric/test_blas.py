@@ -8,6 +8,7 @@ from kernelbook.numeric import blas
 from kernelbook.numeric.blas import (
     add_gram,
     cholesky,
+    invert_factored,
     solve_factored,
     solve_rows,
     solve_triangular,
@@ -63,6 +64,10 @@ def test_a_cholesky_factor_by_blocks(n):
         y = solve_triangular(L, right)
         np.testing.assert_allclose(np.tril(L) @ y, right, atol=1e-9)
         np.testing.assert_allclose(solve_triangular(L, y, trans=True), x, atol=1e-9)
+    invert_factored(L)
+    np.testing.assert_array_equal(np.triu(L, 1), above)
+    lower = np.tril(L)
+    np.testing.assert_allclose((lower + np.tril(lower, -1).T) @ A, np.eye(n), atol=1e-8)
 
 
 def test_a_matrix_without_a_factor_is_an_error():

@@ -95,7 +95,7 @@ class FourierSums:
         return sums.total * frame.w_unit
 
     def solve(self, learner, frame, sums, probe):
-        system = fourier.System(frame, sums, learner.reg)
+        system = fourier.System(frame, sums, learner.reg_)
         with solving_bar(learner.verbose) as tick:
             return system.solve(learner.tol, tick, learner.max_iter)
 
@@ -104,7 +104,7 @@ class CenterSums:
     """What `solver="nystrom"` does with blocks."""
 
     def __init__(self, learner, facts, grid=None):
-        self.kernel, self.reg, self.rule = learner.kernel_, learner.reg, learner.centers
+        self.kernel, self.reg, self.rule = learner.kernel_, learner.reg_, learner.centers
         self.n = N_CENTERS if learner.n_centers is None else learner.n_centers
         self.random_state, self.draws = learner.random_state, 0
         if isinstance(self.rule, str):
@@ -140,7 +140,7 @@ class CenterSums:
         return sums.total
 
     def solve(self, learner, frame, sums, probe):
-        return nystrom_sums.solve(sums, frame, learner.reg, probe)
+        return nystrom_sums.solve(sums, frame, learner.reg_, probe)
 
 
 _SUMS = {"fourier": FourierSums, "nystrom": CenterSums}

@@ -47,9 +47,20 @@ PARAMETERS = """
     bounds : list of (low, high), optional
         For "fourier": a box that holds all samples, a pair for each column.  Without it, that of
         the sample; `partial_fit` needs it.  Predictions may be asked for anywhere.
+    tune : {"reml", "ml", "loo", "gcv"}, Tuning or None
+        How to choose the widths and weights of the kernel, and reg, from the sample: by restricted
+        likelihood, likelihood, leave-one-out or GCV, along exact gradients.  `kernel` and `reg` are
+        then where the search starts.  `Tuning` holds some of them, sets bounds, and says how many
+        starts.  None takes them as given.
 """
 
 ATTRIBUTES = """
+    kernel_ : Kernel
+        The kernel that was used, with the chosen parameters; absent for kernel="precomputed".
+    reg_ : float
+        The reg that was used.  The noise of a row of weight w has the variance scale_·reg_·W/w.
+    tuning_ : TuningResult or None
+        What `tune` has chosen, with standard errors; see `Tuning`.
     dual_coef_ : (m,) or (k, m) array
         c, a row for each output (of a classifier, for each problem); zero for rows of zero weight.
     origin_ : (d,) array or None

@@ -174,7 +174,7 @@ class Effects:
 
     def _noise_deviation(self):
         """The standard deviation of the noise of an observation of weight one."""
-        reg = getattr(self, "reg_", self.reg)
+        reg = self.reg_
         return np.sqrt(reg * self._observations) * self._deviations()
 
     def _covariance(self, X, noise=False, what="return_cov"):
@@ -293,7 +293,7 @@ class Effects:
             ("Observations", f"{self._observations:g}"),
             ("Free features", f"{len(names)}, of rank {self.rank_}"),
             ("Kernel", "precomputed" if self._pairwise else repr(self.kernel_)),
-            ("reg", f"{getattr(self, 'reg_', self.reg):.4g}"),
+            ("reg", f"{self.reg_:.4g}"),
         ]
         return summarize(self._model("summary"), names, facts, level)
 

@@ -24,6 +24,7 @@ from kernelbook.distributed.predict import map_rows
 from kernelbook.estimators._base import FreeFeatureEstimator, as_given
 from kernelbook.estimators._centering import far_origin
 from kernelbook.estimators.least_squares.progress import rows_bar
+from kernelbook.estimators.least_squares.tuning import tune_learner
 from kernelbook.features import check_order, evaluate, take_rows
 from kernelbook.numeric.memory import room_for, room_for_gram
 from kernelbook.numeric.threads import n_threads
@@ -41,6 +42,7 @@ from kernelbook.solvers.grls.nystrom import solve as nystrom
 from kernelbook.solvers.grls.nystrom.basis import CenterBasis
 from kernelbook.solvers.grls.predictor import OriginShift
 from kernelbook.solvers.grls.solution import check_free_features
+from kernelbook.solvers.grls.tuning.settings import as_tuning
 
 __all__ = ["GRLS", "check_number"]
 
@@ -65,6 +67,7 @@ class GRLS(FreeFeatureEstimator):
         random_state=None,
         verbose=0,
         bounds=None,
+        tune=None,
     ):
         self.kernel = kernel
         self.features = features
@@ -77,6 +80,7 @@ class GRLS(FreeFeatureEstimator):
         self.random_state = random_state
         self.verbose = verbose
         self.bounds = bounds
+        self.tune = tune
 
     _methods = tuple(METHODS)
     _private_state = (*FreeFeatureEstimator._private_state, "_solution", "_observations", "_blocks")
@@ -99,16 +103,29 @@ class GRLS(FreeFeatureEstimator):
             The feature matrix; only for kernel="precomputed".
         """
         with self._fresh():
-            self._check_parameters()
+            self._take_parameters(in_blocks=is_collection(X))
             if is_collection(X):
                 self._fit_collection(X, y, sample_weight, P)
             else:
                 self._fit_sample(self._checked(X, y, sample_weight, **self._check_y), P)
         return self._warned()
 
+    tune = None  # learners that choose reg on a grid have no such parameter
+
+    def _take_parameters(self, in_blocks=False):
+        """Check the parameters; what may be chosen is first what was given."""
+        self._check_parameters()
+        self.reg_, self.tuning_ = float(self.reg), None
+        if as_tuning(self.tune) is not None and in_blocks:
+            raise ValueError(
+                f"tune={self.tune!r} needs the sample in memory: fit on part of it, and pass what "
+                "was chosen there on, kernel=model.kernel_ and reg=model.reg_ with tune=None."
+            )
+
     def _check_parameters(self):
         check_number("reg", self.reg)
         check_number("tol", self.tol)
+        as_tuning(self.tune)
         steps = self.max_iter
         if not isinstance(steps, Integral) or isinstance(steps, bool | np.bool_) or steps < 1:
             raise ValueError(f"max_iter must be an integer ≥ 1, not {steps!r}.")
@@ -117,7 +134,7 @@ class GRLS(FreeFeatureEstimator):
         """What the choice of a method depends on."""
         kernel = None if self._pairwise else self.kernel_
         sparse_rows = sparse.issparse(X)
-        return Facts(kernel, X.shape[1], self.reg, self.tol, sparse=sparse_rows, **more)
+        return Facts(kernel, X.shape[1], self.reg_, self.tol, sparse=sparse_rows, **more)
 
     def _fit_sample(self, sample, P):
         m = sample.X.shape[0]
@@ -127,14 +144,18 @@ class GRLS(FreeFeatureEstimator):
             self._fit_kernel(sample.X, sample.w)
             if not sparse.issparse(sample.X):
                 box = self._box() or (sample.X.min(axis=0), sample.X.max(axis=0))
+        Y = self._targets(sample.y)
+        if as_tuning(self.tune) is not None:
+            sample.P = self._fit_features(sample) if given_P is None else given_P
+            tune_learner(self, sample, columns(Y))
         facts = self._facts(sample.X, m=m, box=box, growing=self._box() is not None)
         method, grid = choose(self.solver, facts, self._methods)
         replaced = self.solver == "fourier" and method.name != "fourier"
-        Y = self._targets(sample.y)
         if method.sums and method.std:  # Fourier: sums in memory, too
             self._fit_by_sums(sample, Y, box, grid)
             return
-        sample.P = self._fit_features(sample) if given_P is None else given_P
+        if sample.P is None:
+            sample.P = self._fit_features(sample) if given_P is None else given_P
         check_free_features(sample.P.shape[1], m, total(sample.w))
         if facts.order:
             check_order(sample.P, sample.X, self.kernel_)
@@ -158,7 +179,7 @@ class GRLS(FreeFeatureEstimator):
             self.dual_coef_ = self._outputs_first(c, Y.shape[1:])
 
     def _choose_reg(self, sample, Y, shift, facts):
-        return self.reg
+        return self.reg_
 
     def _memory_advice(self, facts):
         return memory_advice(facts)
@@ -244,7 +265,8 @@ class GRLS(FreeFeatureEstimator):
 
     def _warned(self):
         """The learner, after the warnings of its fit; to be called by `fit`."""
-        for text in self._solution.warnings:
+        chosen = () if self.tuning_ is None else self.tuning_.messages
+        for text in (*chosen, *self._solution.warnings):
             warnings.warn(text, UserWarning, stacklevel=3)
         if not self.certificate_.kkt <= self.tol:
             warnings.warn(self._convergence_message(), ConvergenceWarning, stacklevel=3)

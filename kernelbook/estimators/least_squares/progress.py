@@ -8,7 +8,7 @@ from tqdm import tqdm
 
 from kernelbook.numeric.tiles import silent
 
-__all__ = ["counting_bar", "rows_bar", "solving_bar"]
+__all__ = ["counting_bar", "rows_bar", "solving_bar", "tuning_bar"]
 
 
 @contextmanager
@@ -44,6 +44,32 @@ def counting_bar(verbose, total=None, unit=" rows"):
         return
     with tqdm(total=total, unit=unit, unit_scale=True, desc="statistics") as bar:
         yield bar.update
+
+
+@contextmanager
+def tuning_bar(verbose, expected):
+    """A function to call with the rows of each evaluation of a criterion, whose work is rows³.
+
+    `expected` is how much work is foreseen; where more comes up, the bar grows.
+    """
+    if not verbose:
+        yield silent
+        return
+    form = "{l_bar}{bar}| {postfix} {elapsed}<{remaining}"
+    with tqdm(total=float(expected), desc="tune", bar_format=form) as bar:
+        count = 0
+
+        def tick(rows):
+            nonlocal count
+            count += 1
+            work = float(rows) ** 3
+            bar.total = max(bar.total, 1.1 * (bar.n + work))
+            bar.set_postfix_str(f"{count} evaluations", refresh=False)
+            bar.update(work)
+
+        yield tick
+        bar.total = bar.n
+        bar.refresh()
 
 
 @contextmanager

@@ -93,7 +93,7 @@ class StreamingLearner(GRLS):
         """
         interrupted = None
         with self._fresh():
-            self._check_parameters()
+            self._take_parameters(in_blocks=True)
             _require_iterable(chunks, "(X, y) or (X, y, sample_weight)")
             survey, fit, sums, count = self._survey(chunks, classes), None, 0, 0
             length = len(chunks) if hasattr(chunks, "__len__") else None
@@ -143,7 +143,7 @@ class StreamingLearner(GRLS):
 
     def _partial_fit(self, X, y, sample_weight, classes=None):
         with self._transaction():
-            self._check_parameters()
+            self._take_parameters(in_blocks=True)
             if not hasattr(self, "coef_"):
                 fit, sums = self._first_fit(X, y, sample_weight, classes), 0
             elif getattr(self, "_blocks", None) is None:
@@ -189,7 +189,7 @@ class StreamingLearner(GRLS):
 
     def _fit_collection(self, X, y, sample_weight, P):
         if P is not None or self._precomputed:
-            facts = Facts(None, 1, self.reg, self.tol, collection=True)
+            facts = Facts(None, 1, self.reg_, self.tol, collection=True)
             choose(self.solver, facts, self._methods)
         fit = BlockFit(self)
         fit.finish(fit_blocks(fit, X, y, sample_weight))

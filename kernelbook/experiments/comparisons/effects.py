@@ -26,7 +26,7 @@ from sklearn.linear_model import BayesianRidge
 from sklearn.preprocessing import StandardScaler
 
 from kernelbook import Gaussian, GRLSRegressor
-from kernelbook.experiments.comparisons.restricted import best
+from kernelbook.solvers.grls.tuning.spectral import best_of
 
 __all__ = ["CAUSES", "diabetes", "least_squares", "partially_linear", "simulate"]
 
@@ -98,7 +98,7 @@ def partially_linear(x, z, y):
 def smooth(z, P, y, more=0.0):
     """G-RLS with a Gaussian kernel in z, plus `more`, by restricted likelihood; and its Gram."""
     grams = {width: Gaussian(width)(z) + more for width in WIDTHS}
-    choice = best(grams.items(), P, y)
+    choice = best_of(grams.items(), P, y)
     model = GRLSRegressor("precomputed", None, reg=choice.reg)
     return model.fit(grams[choice.kernel], y, P=P), grams[choice.kernel]
 

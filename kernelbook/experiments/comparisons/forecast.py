@@ -35,7 +35,7 @@ from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, RationalQuadra
 from sklearn.linear_model import BayesianRidge
 
 from kernelbook import GRLSRegressor, Matern, Polyharmonic
-from kernelbook.experiments.comparisons.restricted import best
+from kernelbook.solvers.grls.tuning.spectral import best_of
 
 __all__ = ["LEVELS", "METHODS", "load_co2", "run", "trend_and_seasons"]
 
@@ -113,7 +113,7 @@ def observed(model, X, X_new, P=None, P_new=None, diag=None):
 def free(degree):
     def forecast(X, y, X_new):
         features = trend_and_seasons(degree)
-        choice = best(matern_grams(X), features(X), y)
+        choice = best_of(matern_grams(X), features(X), y)
         model = GRLSRegressor(Matern(choice.kernel), features, reg=choice.reg).fit(X, y)
         return observed(model, X, X_new)
 
@@ -122,7 +122,7 @@ def free(degree):
 
 def spline(X, y, X_new):
     features, kernel = trend_and_seasons(1), Polyharmonic(3)
-    choice = best([(None, kernel(X))], features(X), y)
+    choice = best_of([(None, kernel(X))], features(X), y)
     return observed(GRLSRegressor(kernel, features, reg=choice.reg).fit(X, y), X, X_new)
 
 
@@ -130,7 +130,7 @@ def spline_and_matern(X, y, X_new):
     features, cubic = trend_and_seasons(1), Polyharmonic(3)
     R = cubic(X)
     grams = (((w, b), G + b * R) for w, G in matern_grams(X)[:-2] for b in BENDS)
-    choice = best(grams, features(X), y)
+    choice = best_of(grams, features(X), y)
     width, bend = choice.kernel
     model = GRLSRegressor(Matern(width) + bend * cubic, features, reg=choice.reg).fit(X, y)
     return observed(model, X, X_new)
@@ -144,7 +144,7 @@ def appended(kappas):
         P, P_new = (P - center) / scale, (P_new - center) / scale
         one, one_new = np.ones((len(P), 1)), np.ones((len(P_new), 1))
         grams = [((w, k), G + k * P @ P.T) for w, G in matern_grams(X) for k in kappas]
-        choice = best(grams, one, y)
+        choice = best_of(grams, one, y)
         width, kappa = choice.kernel
         model = GRLSRegressor("precomputed", None, reg=choice.reg)
         model.fit(Matern(width)(X) + kappa * P @ P.T, y, P=one)
@@ -163,7 +163,7 @@ def ridge(X, y, X_new):
 
 
 def plain(X, y, X_new):
-    choice = best(matern_grams(X), np.ones((len(X), 1)), y)
+    choice = best_of(matern_grams(X), np.ones((len(X), 1)), y)
     model = GRLSRegressor(Matern(choice.kernel), "constant", reg=choice.reg).fit(X, y)
     return observed(model, X, X_new)
 

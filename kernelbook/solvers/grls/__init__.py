@@ -29,6 +29,7 @@ that are only conditionally positive definite, and `cholesky` for the others.
 - `dense`          the saddle system, refined and certified; `saddle_factor` factors it
 - `posterior`      variances of the dense solution
 - `loo_path`       leave-one-out, GCV and degrees of freedom for a grid of γ
+- `tuning/`        widths, weights and γ by restricted likelihood, likelihood, leave-one-out or GCV
 - `cg`             the same f without the kernel matrix
 - `nystrom/`       `basis` (orthonormal functions at centres), `normal_equations` (fast and stable),
                    `solve`, `bounds` (what else may be off), `sums` (blocks that add up)

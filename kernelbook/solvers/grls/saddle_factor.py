@@ -40,7 +40,7 @@ sections 5 and 6; Wahba, *Spline Models for Observational Data* (1990).
 import numpy as np
 from scipy.linalg import LinAlgError, blas, qr
 
-from kernelbook.numeric.blas import cholesky, solve_triangular
+from kernelbook.numeric.blas import cholesky, invert_factored, solve_triangular
 from kernelbook.numeric.linalg import project_out, squared_norms
 
 __all__ = [
@@ -125,6 +125,14 @@ class PackedSymmetric:
     def _same(self, array):
         assert array.ctypes.data == self.square.ctypes.data, "BLAS copied what it must overwrite"
 
+    def log_determinant(self):
+        """log |LLᵀ|."""
+        return 2.0 * float(np.log(self.square.diagonal()).sum())
+
+    def invert(self):
+        """(LLᵀ)⁻¹ in the place of L; Φ stays where it is."""
+        invert_factored(self.square)
+
     def forward(self, Y):
         """L⁻¹Y."""
         return solve_triangular(self.square, Y)
@@ -163,6 +171,17 @@ class SchurFactor:
         U = self.store.backward(y - self._Qz @ along)
         return project_out(self.Q, U), _triangular(self._Rz, along)
 
+    def log_determinants(self):
+        """log |Φ + ρI|, and the same on ker Qᵀ: |Q₂ᵀAQ₂| = |A|·|QᵀA⁻¹Q|."""
+        whole = self.store.log_determinant()
+        return whole, whole + 2.0 * float(np.log(np.abs(self._Rz.diagonal())).sum())
+
+    def invert(self):
+        """Z with G = B − ZZᵀ, where B = (Φ + ρI)⁻¹ takes the place of the factor."""
+        Z = self.store.backward(self._Qz)
+        self.store.invert()
+        return Z
+
     def feature_covariance(self):
         """The inverse of the Schur complement: the covariance of ν for y ~ N(Qν, Φ + ρI)."""
         R_inverse = _triangular(self._Rz, np.eye(len(self._Rz)))
@@ -199,8 +218,9 @@ class NullSpaceFactor:
 
     def __init__(self, store, Q, rho, jitter=0.0):
         self.store, self.Q, self.rho = store, Q, rho
-        self._V, self._N = _project_kernel(store, Q)
+        self._V, self._N, tau = _project_kernel(store, Q)
         store.factor(rho + jitter)
+        self._along = tau + rho + jitter  # what the factored matrix is on range Q
 
     def _apply(self, Y):
         """M (MΦM + ρI)⁻¹ M Y."""
@@ -211,6 +231,16 @@ class NullSpaceFactor:
         """u and ν of (1)."""
         U = self._apply(Y)
         return U, self.Q.T @ Y - self._V.T @ U
+
+    def log_determinants(self):
+        """None, since |Φ + ρI| depends on the representative of Φ; and log |Q₂ᵀ(Φ + ρI)Q₂|."""
+        outside = self.Q.shape[1] * np.log(self._along)
+        return None, self.store.log_determinant() - outside
+
+    def invert(self):
+        """As for `SchurFactor`, with B the inverse of what was factored."""
+        self.store.invert()
+        return self.Q / np.sqrt(self._along)
 
     def feature_covariance(self):
         """Qᵀ(A − AGA)Q with A = Φ + ρI: equals (QᵀA⁻¹Q)⁻¹ where A ≻ 0."""
@@ -250,7 +280,7 @@ def is_psd_on_null_space(store, Q, rounding):
 
 
 def _project_kernel(store, Q):
-    """Write MΦM + τQQᵀ into the lower triangle; returns ΦQ and QᵀΦQ."""
+    """Write MΦM + τQQᵀ into the lower triangle; returns ΦQ, QᵀΦQ and τ."""
     store.restore()
     m, r = Q.shape
     V = store.times(Q) if r else Q
@@ -260,7 +290,7 @@ def _project_kernel(store, Q):
     size = np.abs(store.diagonal).max(initial=0.0) + np.linalg.norm(N)
     tau = max((store.diagonal.sum() - np.trace(N)) / max(m - r, 1), 1e-8 * size)
     store.downdate(Q, V - 0.5 * Q @ (N + tau * np.eye(r)))
-    return V, N
+    return V, N, tau
 
 
 def _by_columns(roots, m):
