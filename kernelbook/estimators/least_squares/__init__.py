@@ -7,6 +7,7 @@
 | `stream` | `StreamingLearner`: chunks, Dask collections, and Fourier in memory, by such sums |
 | `effects` | components, tests, residuals, intervals, draws and the summary of a regressor |
 | `slopes` | its derivatives, and their averages |
+| `tuning` | `tune`: parameters chosen on the sample before the fit |
 | `progress` | progress bars |
 | `docs` | the paragraphs that the learners' docstrings share |
 """

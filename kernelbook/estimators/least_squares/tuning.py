@@ -3,7 +3,7 @@
 from sklearn.utils import check_random_state
 
 from kernelbook.estimators.least_squares.progress import tuning_bar
-from kernelbook.numeric.memory import room_for
+from kernelbook.numeric.memory import room_for_gram
 from kernelbook.solvers.grls.solution import check_free_features
 from kernelbook.solvers.grls.tuning.search import SCREEN_ROWS, tune
 from kernelbook.solvers.grls.tuning.settings import MAX_ROWS, as_tuning
@@ -27,7 +27,7 @@ def tune_learner(learner, sample, Y):
     work = settings.starts * STEPS * min(rows, SCREEN_ROWS) ** 3 + (STEPS + 4 * free) * rows**3
     arrays = X, sample.P, Y, learner.reg_, sample.w, settings
     rng = check_random_state(0 if learner.random_state is None else learner.random_state)
-    with room_for(rows, 3, _ADVICE), tuning_bar(learner.verbose, work) as tick:
+    with room_for_gram(rows, 3, _ADVICE), tuning_bar(learner.verbose, work) as tick:
         chosen, learner.reg_, learner.tuning_ = tune(kernel, *arrays, rng, tick)
     if kernel is not None:
         learner.kernel_ = chosen

@@ -6,5 +6,4 @@
 | `forecast` | forecasts of the Mauna Loa record |
 | `plates` | thin plates and other kernels; few basis functions beside free features |
 | `trends` | units, sizes, useless features |
-| `restricted` | none: it chooses kernel and reg by restricted likelihood, for the others |
 """
