@@ -56,6 +56,7 @@ def test_it_is_cloned_pickled_and_searched():
     assert search.fit(X, Y).best_estimator_.tuning_.names == ("width", "reg")
 
 
+@pytest.mark.filterwarnings("ignore:solver='fourier' would take far more work")
 @pytest.mark.parametrize("solver", ["cholesky", "nullspace", "nystrom", "cg", "fourier"])
 def test_every_solver_takes_what_was_chosen(solver):
     model = GRLSRegressor(Matern(), solver=solver, tune=QUICK, n_centers=M, tol=1e-2).fit(X, Y)
