@@ -42,7 +42,7 @@ class Tuning:
     >>> y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=60)
     >>> f = GRLSRegressor(Matern(nu=2.5), tune=Tuning("reml", bounds={"width": (1, 20)})).fit(X, y)
     >>> f.tuning_.names, round(f.kernel_.width, 1)
-    (('width', 'reg'), 2.7)
+    (('width', 'reg'), 4.0)
     """
 
     criterion: str = "reml"
