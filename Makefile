@@ -16,7 +16,7 @@ export JUPYTER_DATA_DIR := $(HOME_OF_JUPYTER)/data
 export JUPYTER_RUNTIME_DIR := $(HOME_OF_JUPYTER)/runtime
 export MPLCONFIGDIR := $(HOME_OF_JUPYTER)/matplotlib
 
-.PHONY: help book pdf test lint unit coverage tampered notebooks strict lab live run bench fuzz class wheel warm lock audit clean env
+.PHONY: help book pdf epub test lint unit coverage tampered notebooks strict lab live run bench fuzz class wheel warm lock audit clean env
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
@@ -54,6 +54,9 @@ notebooks: env  ## run every notebook and compare what it prints with what is st
 
 pdf: env  ## build the book as PDF (needs xelatex and latexmk) and print its address
 	@$(BIN)/python tools/build_book.py --pdf
+
+epub: env  ## build the book as EPUB and print its address
+	@$(BIN)/python tools/build_book.py --epub
 
 lab: env  ## open the chapters in JupyterLab (LABFLAGS="--no-browser --port=9999" to steer it)
 	@$(BIN)/jupyter labextension disable --level=sys_prefix \

@@ -1,4 +1,4 @@
-"""Build the book as HTML, or as PDF.
+"""Build the book as HTML, as PDF, or as EPUB.
 
 `make book` builds what changed; `make strict` starts from nothing and treats every warning as an
 error.  (Without `--all` a page that failed before is not read again, and a strict build would pass
@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+BUILD = [str(Path(sys.executable).parent / "jupyter-book"), "build", str(ROOT)]
 STRICT = ["--all", "-W", "-n", "--keep-going"]
 
 
@@ -21,10 +22,13 @@ def main():
         "--strict", action="store_true", help="from nothing, every warning an error"
     )
     parser.add_argument("--pdf", action="store_true", help="a PDF by xelatex instead of pages")
+    parser.add_argument("--epub", action="store_true", help="one file for readers of books")
     arguments = parser.parse_args()
     if arguments.pdf:
         return build_pdf()
-    command = [str(Path(sys.executable).parent / "jupyter-book"), "build", str(ROOT)]
+    if arguments.epub:
+        return build_epub()
+    command = [*BUILD]
     command += STRICT * arguments.strict + ["-q"] * (not arguments.strict)
     print("Building the book (half a minute) ...", flush=True)
     # Jupyter Book greets and says the address three times on stdout; what is wrong goes to stderr.
@@ -42,7 +46,6 @@ def build_pdf():
             "texlive-latex-extra texlive-fonts-extra fonts-texgyre fonts-texgyre-math "
             "fonts-dejavu xindy"
         )
-    command = [str(Path(sys.executable).parent / "jupyter-book"), "build", str(ROOT)]
     log = ROOT / "_build" / "pdf.log"
     log.parent.mkdir(exist_ok=True)
     latex = ROOT / "_build" / "latex"
@@ -50,7 +53,7 @@ def build_pdf():
     print("Building the PDF (some minutes) ...", flush=True)
     with log.open("w") as file:
         subprocess.run(
-            [*command, "--builder", "pdflatex"], cwd=ROOT, check=False, stdout=file, stderr=file
+            [*BUILD, "--builder", "pdflatex"], cwd=ROOT, check=False, stdout=file, stderr=file
         )
     pages = latex / "kernelbook.pdf"
     if not pages.exists():
@@ -58,6 +61,20 @@ def build_pdf():
         where = f"The PDF did not build; {log.relative_to(ROOT)} says why."
         sys.exit(f"{where}  TeX stopped at:\n{said}" if said else where)
     print(f"\nThe book: {pages.as_uri()}")
+
+
+def build_epub():
+    print("Building the EPUB (a minute) ...", flush=True)
+    done = subprocess.run(
+        [*BUILD, "--builder", "custom", "--custom-builder", "epub", "-q"],
+        cwd=ROOT,
+        check=False,
+        stdout=subprocess.DEVNULL,
+    )
+    book = ROOT / "_build" / "epub" / "kernelbook.epub"
+    if done.returncode or not book.exists():
+        sys.exit("The EPUB did not build; the messages above name the page and the line.")
+    print(f"\nThe book: {book.as_uri()}")
 
 
 def tex_error(log):

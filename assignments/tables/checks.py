@@ -154,6 +154,11 @@ def profile_likelihood(gram, P, y, reg):
     return len(y) * np.log(y @ G @ y) + logdet(A)
 
 
+def all_rows_counted(gram, P, y, reg):
+    G = pieces(gram, P, reg)[3]
+    return restricted(gram, P, y, reg) + P.shape[1] * np.log(y @ G @ y)
+
+
 def without_basis(gram, P, y, reg):
     return restricted(gram, P, y, reg) + logdet(P.T @ P)
 
@@ -237,6 +242,11 @@ SLIPS = {
             profile_likelihood,
             "this is the likelihood of $y$ with the best $\\lambda$, not the "
             "restricted one: see the chapter on choosing the regularization.",
+        ),
+        Slip(
+            all_rows_counted,
+            "the logarithm of $y^\\top Gy$ counts $m - \\ell$ times: the "
+            "features take $\\ell$ of the rows.",
         ),
         Slip(
             without_basis,

@@ -11,8 +11,8 @@ The playgrounds are JavaScript modules in `book/_playgrounds`, one idea a file;
 `:start: degree=-1;width=0.4` sets controls as a link to a state does (sliders
 by their positions), `:compact:` leaves out all but the plot and the controls.
 
-Without JavaScript, and in the PDF, a picture and the sentence stand in its
-place: `book/_static/playgrounds/<name>.png`, made by
+Without JavaScript, in the PDF and in the EPUB, a picture and the sentence
+stand in its place: `book/_static/playgrounds/<name>.png`, made by
 `tools/playground_pictures.py`.
 """
 
@@ -60,7 +60,7 @@ class Playground(SphinxDirective):
         live = nodes.raw(
             "", f"{place}<noscript>{figure}</noscript></div>", format="html"
         )
-        still = addnodes.only(expr="not html")
+        still = addnodes.only(expr="not html or epub")
         still += nodes.figure(
             "",
             nodes.image(

@@ -35,7 +35,7 @@ ELEMENTS = set(
     "msqrt mroot mtable mtr mtd".split()
 )
 ATTRIBUTES = {"class", "style", "display", "stretchy", "accent", "displaystyle", "linethickness"}
-ATTRIBUTES |= {"mathvariant", "width"}
+ATTRIBUTES |= {"mathvariant", "width", "lspace", "rspace"}
 
 
 def tags(html):

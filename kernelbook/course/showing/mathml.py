@@ -68,8 +68,10 @@ def _mi(text):
 
 
 def _mo(text, stretchy=None):
+    """An operator.  Browsers would set bars and slashes apart, as between numbers; TeX does not."""
+    tight = ' lspace="0" rspace="0"' if text in ("|", "‖", "/", "′") else ""
     how = "" if stretchy is None else f' stretchy="{"true" if stretchy else "false"}"'
-    return f"<mo{how}>{escape(text)}</mo>"
+    return f"<mo{how}{tight}>{escape(text)}</mo>"
 
 
 def _table(rows, left="", right="", how="center"):
