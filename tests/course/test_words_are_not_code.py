@@ -35,7 +35,7 @@ ELEMENTS = set(
     "msqrt mroot mtable mtr mtd".split()
 )
 ATTRIBUTES = {"class", "style", "display", "stretchy", "accent", "displaystyle", "linethickness"}
-ATTRIBUTES |= {"mathvariant", "width", "lspace", "rspace"}
+ATTRIBUTES |= {"mathvariant", "width", "lspace", "rspace", "form"}
 
 
 def tags(html):
@@ -119,6 +119,13 @@ def test_functions_stand_apart_from_their_arguments():
     assert re.search(
         r"<msub><mi>argmin</mi><mi>f</mi></msub>", mathml(r"\operatorname{argmin}_f J")
     )
+
+
+def test_a_sign_stands_close_and_a_difference_apart():
+    for tex in ("(-1, 2)", "x = -y", r"a \le -b", r"f(x, -z)", r"\mu = \pm 1"):
+        assert mathml(tex).count('form="prefix"') == 1, tex
+    for tex in ("a - b", "-x", "2 - 1 = 1", "(a) - b", "x_i - y", "|x| - 1"):
+        assert 'form="prefix"' not in mathml(tex), tex
 
 
 @pytest.mark.parametrize("tex", FORMULAS)

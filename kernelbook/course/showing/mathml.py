@@ -32,6 +32,10 @@ __all__ = ["NotSet", "mathml"]
 
 LONGEST, DEEPEST = 4000, 40
 NOTHING = "<mrow></mrow>"
+# Behind these a minus is a sign; elsewhere it is set apart, as in a difference.
+SIGN_FOLLOWS = set(
+    "( [ , ; = < > : / \\le \\ge \\ne \\approx \\in \\to \\cdot \\mapsto \\quad \\qquad \\,".split()
+)
 GAP = '<mspace width="0.17em"></mspace>'
 
 
@@ -120,8 +124,13 @@ class _Parser:
         self.depth += 1
         if self.depth > DEEPEST:
             raise NotSet("the formula is nested too deeply")
-        parts = []
+        parts, before = [], None
         while (token := self.peek()) is not None and token not in stop:
+            if token in ("-", "+", "\\pm", "\\mp") and before in SIGN_FOLLOWS:
+                parts.append(self.atom().replace("<mo", '<mo form="prefix"', 1))
+                before = token
+                continue
+            before = token
             if token in ("}", "&", "\\\\", "\\end", "\\right"):
                 raise NotSet(f"an unexpected {token}")
             parts.append(self.scripted())
