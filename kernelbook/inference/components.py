@@ -20,7 +20,7 @@ import numpy as np
 
 from kernelbook.inference.functionals import Functionals
 
-__all__ = ["LEVEL", "Component", "centered", "label", "plain", "split", "summands"]
+__all__ = ["LEVEL", "Component", "centered", "label", "named", "plain", "split", "summands"]
 
 LEVEL = "Intercept"
 
@@ -62,6 +62,28 @@ def label(kernel: Any, names: Sequence[str] | None) -> str:
     if names is not None:
         columns = [names[c] if isinstance(c, int) else c for c in columns]
     return f"{kind}({', '.join(map(str, columns))})"
+
+
+def named(kernel: Any, names: Sequence[str] | None) -> Any:
+    """A copy of a kernel to be read: the names of its columns, four digits of its parameters."""
+    shown = kernel.copy()
+    for name, value in vars(shown).items():
+        vars(shown)[name] = _rounded(value)
+    for name, part in vars(shown).items():
+        if hasattr(part, "cpd_order"):
+            vars(shown)[name] = named(part, names)
+    if names is not None and shown.columns is not None:
+        single = isinstance(shown.columns, int)
+        columns: Any = (shown.columns,) if single else shown.columns
+        found = tuple(names[c] if isinstance(c, int) else c for c in columns)
+        shown.columns = found[0] if single else found
+    return shown
+
+
+def _rounded(value):
+    if isinstance(value, tuple):
+        return tuple(map(_rounded, value))
+    return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
 def split(

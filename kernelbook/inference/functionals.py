@@ -14,6 +14,8 @@ Cov(g_t(x), y_i) = s·K_t(x, x_i).
 A kernel of order q > 0 is a covariance only for functionals that annihilate the polynomials.  What
 counts, Lf − aᵀy with f(x) = aᵀy, does; so the formula holds for it as well, as long as L is a
 functional of the whole f.
+
+Chapter: book/free/effects
 """
 
 from collections.abc import Iterator

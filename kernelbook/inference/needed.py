@@ -23,6 +23,8 @@ Two things are taken as known: the other summands with their weights relative to
 width in K_t.  A width that was chosen on the same y makes the p-value too small, since under H₀ no
 width is better than another and the luckiest is taken.
 
+Chapter: book/free/effects
+
 References
 ----------
 Lin, *Variance component testing in generalised linear models with random effects*, Biometrika 84

@@ -19,6 +19,8 @@ inverse curvature of the restricted likelihood.  Since ∂L = −L A_i G and LAG
 Both vanish as the sample grows.  Neither helps where the feature can hardly be told from the
 kernel: there the likelihood of θ is far from a parabola, and often largest on its border.
 
+Chapter: book/free/effects
+
 References
 ----------
 Kackar & Harville, J. Amer. Statist. Assoc. 79 (1984); Kenward & Roger, Biometrics 53 (1997);

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 
 import numpy as np
 
 from kernelbook.features import lost_features
 from kernelbook.inference.model import Model
 from kernelbook.inference.table import Estimates, framed
+from kernelbook.solvers.grls.tuning.search import criteria_at
 
 __all__ = ["KernelPart", "Summary", "summarize"]
 
@@ -63,11 +65,15 @@ class Summary:
         lines = [*free, *parts]
         width = max(map(len, lines), default=60)
         wide = max((len(name) for name, _ in self.facts), default=0)
-        head = [f"{name.ljust(wide)}  {value}" for name, value in self.facts]
-        notes = [f"[{k}] {note}" for k, note in enumerate(self.notes, 1)]
+        head = [_wrapped(f"{name.ljust(wide)}  {value}", wide + 2) for name, value in self.facts]
+        notes = [_wrapped(f"[{k}] {note}", 4) for k, note in enumerate(self.notes, 1)]
         blocks = [block for block in (head, free, parts, notes) if block]
         rule = "=" * width
         return "\n".join([rule, *("\n".join([*block, rule]) for block in blocks)])
+
+
+def _wrapped(text, indent):
+    return "\n".join(wrap(text, 88, subsequent_indent=" " * indent, break_long_words=False))
 
 
 def summarize(
@@ -119,11 +125,23 @@ def _facts(model: Model) -> list[tuple[str, str]]:
     root = np.sqrt(squares.mean()) if squares.size else np.nan
     noise = np.sqrt(model.noise_variance) * model.deviation[0]
     return [
+        *_likelihood(model),
         ("Effective df", f"{loo.leverage.sum():.2f} of {len(model.c)}"),
         ("Scale (kernel)", f"{model.deviation[0] ** 2:.4g}"),
         ("Noise, std dev", f"{noise:.4g}"),
         ("Leave-one-out RMSE", f"{root:.4g}"),
     ]
+
+
+def _likelihood(model):
+    """The restricted log-likelihood, where the kernel is known."""
+    posterior = model.posterior
+    if not model.components:
+        return []
+    weights = None if (posterior.weights == 1).all() else posterior.weights
+    arrays = posterior.predictor.centers, posterior.P, model.targets(), posterior.reg, weights
+    value = criteria_at(posterior.predictor.kernel, *arrays)["reml"]
+    return [("Log-likelihood (REML)", f"{value:.4f}")]
 
 
 def _notes(model: Model, names: Sequence[str]) -> list[str]:

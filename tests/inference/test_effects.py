@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
+from scipy.linalg import null_space
+from scipy.stats import multivariate_normal
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
@@ -121,6 +123,22 @@ def test_the_summary_prints_names_and_parts(fitted):
     for word in ("Intercept", "sqrt(dist)", "C(soil)[T.1]", "Matern(x)", "edf", "[0.025", "reg"):
         assert word in text
     assert max(map(len, text.splitlines())) < 110
+
+
+def test_the_head_has_the_restricted_likelihood(fitted):
+    model, frame, y, w = fitted
+    if w is not None:  # a row of weight w is w equal rows
+        times = w.astype(int)
+        frame, y = frame.loc[frame.index.repeat(times)], np.repeat(y, times)
+        rho = model.reg * w.sum()
+    else:
+        rho = model.reg * M
+    P = model.features_.transform(frame)
+    A = model.kernel_(frame.to_numpy(float)) + rho * np.eye(len(frame))
+    Q2 = null_space(P.T)
+    inside = Q2.T @ A @ Q2 * model.scale_
+    expected = multivariate_normal(cov=inside).logpdf(Q2.T @ y)
+    assert f"Log-likelihood (REML)  {expected:.4f}" in str(model.summary())
 
 
 def test_degrees_of_freedom_add_up(fitted):

@@ -46,9 +46,8 @@ class Effects:
                 f"solver={self.solver_!r} does not know the components of f; fit with "
                 "solver='cholesky', 'nullspace', 'cg' or 'nystrom'."
             )
-        names = getattr(self, "feature_names_in_", None)
-        names = None if names is None else list(map(str, names))
-        return parts_of.split(self.kernel_, feature_groups(self.features_, self.coef_names_), names)
+        groups = feature_groups(self.features_, self.coef_names_)
+        return parts_of.split(self.kernel_, groups, self._column_names())
 
     def _exact(self, what):
         """The posterior of a fit by an exact solver, or an error."""
@@ -68,13 +67,21 @@ class Effects:
                 "each."
             )
 
+    def _kernel_in_words(self):
+        if self._pairwise:
+            return "precomputed"
+        return repr(parts_of.named(self.kernel_, self._column_names()))
+
+    def _column_names(self):
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else list(map(str, names))
+
     def _model(self, what):
         """The fit as `kernelbook.inference` sees it."""
         posterior, solution = self._exact(what), self._solution
         deviation = solution.deviation(self._observations)
         components = () if self._pairwise else self._components()
-        chosen = getattr(self, "tuning_", None)
-        return Model(posterior, solution.lam, deviation, self.df_resid_, components, chosen)
+        return Model(posterior, solution.lam, deviation, self.df_resid_, components, self.tuning_)
 
     @property
     def df_resid_(self) -> float:
@@ -292,7 +299,7 @@ class Effects:
         facts = [
             ("Observations", f"{self._observations:g}"),
             ("Free features", f"{len(names)}, of rank {self.rank_}"),
-            ("Kernel", "precomputed" if self._pairwise else repr(self.kernel_)),
+            ("Kernel", self._kernel_in_words()),
             ("reg", f"{self.reg_:.4g}"),
         ]
         return summarize(self._model("summary"), names, facts, level)

@@ -46,6 +46,10 @@ class DensePosterior:
         return self._refit[0]
 
     @property
+    def reg(self):
+        return self._refit[1]
+
+    @property
     def weights(self):
         """How many observations each row is."""
         given = self._refit[2]
