@@ -64,6 +64,29 @@ def test_a_chapter_names_the_time_it_takes(path):
     assert abs(named - needed) <= 5, f"names {named} minutes, takes {needed:.0f}"
 
 
+@pytest.mark.parametrize("path", chapters(set(), PARTS[:2]))
+def test_a_figure_for_every_fifteen_minutes(path):
+    """Pictures and playgrounds in the text; what stands in exercises comes on top."""
+    notebook = nbformat.read(path, as_version=4)
+    pictures = sum("mystnb" in cell.metadata for cell in notebook.cells)
+    playgrounds = sum(cell.source.count("{playground}") for cell in notebook.cells)
+    needed = reading_time.minutes(notebook) / 15
+    assert pictures + playgrounds >= int(needed), f"{needed:.1f} needed"
+
+
+@pytest.mark.parametrize("path", chapters(set(), PARTS[:2]))
+def test_each_chapter_asks_questions(path):
+    """About one for every ten minutes of reading, and never fewer than four."""
+    notebook = nbformat.read(path, as_version=4)
+    asked = sum("} Check yourself" in cell.source for cell in notebook.cells)
+    assert asked >= max(4, int(reading_time.minutes(notebook) / 10))
+
+
+def test_the_book_asks_a_hundred_questions():
+    texts = [cell.source for path in CHAPTERS.values() for cell in nbformat.read(path, 4).cells]
+    assert sum("} Check yourself" in text for text in texts) >= 100
+
+
 def test_below_prints_the_bound_where_it_holds_and_the_error_where_not():
     assert below([3e-13, -2e-12], 1e-10) == "< 1e-10"
     assert below(-0.25, 1e-2) == "0.25, not < 1e-2"
