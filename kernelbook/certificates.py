@@ -57,6 +57,8 @@ class Certificate:
         primal − dual: an upper bound on the distance from the optimal objective.  The solver's own
         figure, where it has a better one than the difference of the two; a difference that is
         negative by rounding alone is 0.
+    relative_gap : float
+        The gap in units of the objective.
 
     Examples
     --------
@@ -74,6 +76,7 @@ class Certificate:
     kkt: float
     parts: tuple["Certificate", ...] = field(default=(), repr=False)
     gap: float = None  # type: ignore[assignment]  # never None after __post_init__
+    relative_gap: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("primal", "dual", "constraint", "kkt"):
@@ -83,12 +86,8 @@ class Certificate:
             gap = self.primal - self.dual
             noise = ROUNDING * max(abs(self.primal), abs(self.dual))
             object.__setattr__(self, "gap", 0.0 if -noise <= gap < 0 else gap)
-
-    @property
-    def relative_gap(self) -> float:
-        """The gap in units of the objective."""
         scale = max(abs(self.primal), abs(self.dual))
-        return self.gap / scale if scale > 0 else 0.0
+        object.__setattr__(self, "relative_gap", self.gap / scale if scale > 0 else 0.0)
 
     @classmethod
     def joint(cls, parts: Iterable["Certificate"]) -> "Certificate":

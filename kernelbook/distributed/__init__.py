@@ -13,21 +13,3 @@ Nothing here knows the learners or scikit-learn: a learner hands over an object 
 that `fit` and `score` name.  Dask is imported when a collection arrives; it comes with the extra
 `kernelbook[distributed]`.
 """
-
-__all__ = ["in_memory", "is_collection"]
-
-
-def is_collection(X):
-    """Whether X is a Dask array or data frame."""
-    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
-
-
-def in_memory(what, *arrays):
-    """An error for Dask collections, where scikit-learn would gather them on this machine."""
-    if any(map(is_collection, arrays)):
-        raise TypeError(
-            f"{what} needs arrays in memory: pass X.compute() and y.compute(), or part of them.  "
-            "On Dask collections there are fit and predict of GRLSRegressor and GRLSClassifier, "
-            "with solver='fourier' or 'nystrom', and score: X, y and the weights must all be "
-            "collections then."
-        )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kernelbook.distributed import is_collection
+from kernelbook.numeric.arrays import is_collection
 
 __all__ = ["aligned_blocks", "row_blocks", "tree_sum"]
 

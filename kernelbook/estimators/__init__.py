@@ -12,7 +12,7 @@ No mathematics here.  Everything public is importable from `kernelbook`.
 
 `least_squares` holds what the first two files share, `in_basis` what the last two do.  Files with
 an underscore serve several learners: `_base` input and fitted state, `_validation` parameters and
-labels, `_multiclass` classes, `_centering` data far from the origin, `_warm_start` the last fit.
+labels, `_multiclass` classes, `_warm_start` the last fit.
 
 **The way through.**  `fit` checks X, y and the weights, fits the feature map, calls a solver and
 keeps `coef_` (λ), `dual_coef_` (c or β) and `certificate_`; if it fails, the learner is as it was

@@ -20,10 +20,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from kernelbook.distributed import in_memory
 from kernelbook.features import (
     GivenFeatures,
     as_features,
+    check_count,
     encoded,
     evaluate,
     fit_features,
@@ -34,10 +34,11 @@ from kernelbook.features import (
 )
 from kernelbook.kernels import Kernel, as_kernel
 from kernelbook.kernels.parameters import translate_parameters
+from kernelbook.numeric.arrays import is_collection
 from kernelbook.saving import save
 from kernelbook.verifier import fingerprint
 
-__all__ = ["FreeFeatureEstimator", "Sample", "as_given", "explained"]
+__all__ = ["FreeFeatureEstimator", "Sample", "as_given", "explained", "in_memory"]
 
 # What to suggest where a search reaches for a parameter of a value that has none.
 _REMEDIES = {
@@ -49,7 +50,18 @@ _REMEDIES = {
 
 def as_given(raw, X):
     """X as the features see it: a data frame as it is, since they may select columns by name."""
-    return raw if is_frame(raw) else X
+    return X if isinstance(raw, np.ndarray) or not is_frame(raw) else raw
+
+
+def in_memory(what, *arrays):
+    """An error for Dask collections, where scikit-learn would gather them on this machine."""
+    if any(map(is_collection, arrays)):
+        raise TypeError(
+            f"{what} needs arrays in memory: pass X.compute() and y.compute(), or part of them.  "
+            "On Dask collections there are fit and predict of GRLSRegressor and GRLSClassifier, "
+            "with solver='fourier' or 'nystrom', and score: X, y and the weights must all be "
+            "collections then."
+        )
 
 
 def described(value):
@@ -107,6 +119,8 @@ class FreeFeatureEstimator(BaseEstimator):
         "length_scale": "a width belongs to the kernel: kernel=Gaussian(width=√2·length_scale)",
     }
 
+    _check_y: ClassVar[dict] = {}  # options of scikit-learn's validation
+
     def __new__(cls, *args, **params):
         translate_parameters(cls, params)
         return super().__new__(cls)
@@ -117,6 +131,7 @@ class FreeFeatureEstimator(BaseEstimator):
         # The Gaussian, which None stands for, needs dense rows.
         kernel = getattr(self, "kernel", None)  # learners over a basis have none
         tags.input_tags.sparse = isinstance(kernel, Kernel) and kernel.accepts_sparse
+        tags.target_tags.multi_output = self._check_y.get("multi_output", False)
         return tags
 
     @property
@@ -201,8 +216,9 @@ class FreeFeatureEstimator(BaseEstimator):
             )
         options = {"dtype": np.float64, "accept_sparse": "csr" if self._takes_sparse else False}
         if y:
-            self.levels_ = self._levels_of(X)
-        X = encoded(X, self.levels_)
+            self.levels_ = self._levels_of(X) if is_frame(X) else {}
+        if self.levels_:
+            X = encoded(X, self.levels_)
         if y:
             what = "X as rows of finite real numbers, and y with an entry for each row"
             with explained(what, X=X, y=y[0]):
@@ -280,7 +296,8 @@ class FreeFeatureEstimator(BaseEstimator):
     def _fit_kernel(self, X, w):
         """What the regularized part of f is made of; primal learners have a basis instead."""
         # A copy: changing the parameters of a learner must not change what it has learned.
-        kernel = as_kernel(self.kernel, X.shape[1])
+        given = self.kernel
+        kernel = given if isinstance(given, Kernel) else as_kernel(given, X.shape[1])
         names = getattr(self, "feature_names_in_", None)
         self.kernel_ = kernel.bound(names)
         if self.levels_:
@@ -290,7 +307,9 @@ class FreeFeatureEstimator(BaseEstimator):
         if not self._pairwise:
             raise ValueError("P is taken only with kernel='precomputed'; use features instead.")
         self.features_ = GivenFeatures(P)
-        return self.features_.matrix(P, sample.size)[sample.kept]
+        P = self.features_.matrix(P, sample.size)[sample.kept]
+        check_count(P.shape[1], len(P), sample.w.sum())
+        return P
 
     def _fit_features(self, sample):
         if self._pairwise and not (self.features is None or isinstance(self.features, str)):
@@ -302,6 +321,7 @@ class FreeFeatureEstimator(BaseEstimator):
             features = as_features(self.features)
             self.features_ = fit_features(features, sample.given, sample.y, sample.w)
             P = evaluate(self.features_, sample.given)
+            check_count(P.shape[1], len(P), sample.w.sum())
         self._n_free = P.shape[1]
         return P
 
@@ -324,13 +344,17 @@ class FreeFeatureEstimator(BaseEstimator):
         """The Gram matrix of the training sample; may be the caller's own array: do not write."""
         return X if self._precomputed else self.kernel_(X)
 
-    def _remember(self, sample: Sample, rows=slice(None)):
-        """Keep what `_evaluate` needs: the centres x_i, i in `rows`, of the kernel expansion."""
+    def _remember(self, sample: Sample, rows=slice(None), origin=None):
+        """Keep what `_evaluate` needs: the centres x_i, i in `rows`, of the kernel expansion,
+        seen from `origin`.
+        """
         if self._precomputed:
             self._columns = sample.kept[rows]
         else:
             # Rows may still be the caller's own array, which the caller may change after the fit.
             self._centers = sample.X[rows].copy()
+            if origin is not None:
+                self._centers -= origin
 
     def _evaluate(self, X, dual_coef, coef, P=None):
         """f(X) = K(X, centres) dual_coef + P(X) coef."""

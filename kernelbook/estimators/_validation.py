@@ -10,7 +10,6 @@ from sklearn.utils.multiclass import check_classification_targets
 __all__ = [
     "check_choice",
     "check_count",
-    "check_features",
     "check_labels",
     "check_matrix",
     "check_parameters",
@@ -44,7 +43,6 @@ def check_parameters(model, *, positive=(), counts=None, choices=None):
 def classes_and_penalties(model, sample):
     """(classes, codes, C_i) of a classifier's sample, which must have two classes or more."""
     classes, codes = labels(sample.y)
-    check_features(sample.P, sample.w)
     return classes, codes, sample_penalties(model.C, model.class_weight, classes, codes, sample.w)
 
 
@@ -80,16 +78,6 @@ def check_matrix(name, P):
         raise TypeError(
             f"{name}={P!r} must be a matrix with a row for each sample; for a named feature set "
             f"the parameter: SVMGBClassifier(features={P!r})."
-        )
-
-
-def check_features(P, w):
-    """More features than samples can fit anything; weights count as repeated samples."""
-    m, l = P.shape
-    if l > max(m, w.sum()):
-        raise ValueError(
-            f"{l} free features on {m} samples: more features than samples separate any labels. "
-            "Take fewer features, or more samples."
         )
 
 

@@ -26,15 +26,15 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from kernelbook.distributed import in_memory, is_collection
 from kernelbook.distributed.predict import map_labels
 from kernelbook.distributed.score import Accuracy, Squares, score_blocks
-from kernelbook.estimators._base import explained
+from kernelbook.estimators._base import in_memory
 from kernelbook.estimators._validation import check_labels
 from kernelbook.estimators.least_squares.docs import ATTRIBUTES, MATRIX_FREE, PARAMETERS
 from kernelbook.estimators.least_squares.learner import columns
 from kernelbook.estimators.least_squares.slopes import EffectsAndSlopes
 from kernelbook.estimators.least_squares.stream import StreamingLearner, streaming
+from kernelbook.numeric.arrays import is_collection
 
 __all__ = ["GRLSClassifier", "GRLSRegressor"]
 
@@ -59,12 +59,6 @@ class GRLSRegressor(EffectsAndSlopes, RegressorMixin, StreamingLearner):
     """
 
     _check_y: ClassVar[dict] = {"multi_output": True, "y_numeric": True}
-
-    def _targets(self, y):
-        with explained("numbers; for labels there is GRLSClassifier", y=y):
-            return np.asarray(y, dtype=np.float64)
-
-    _targets_of = _targets
 
     @streaming
     def partial_fit(self, X, y, sample_weight=None):
@@ -148,11 +142,6 @@ class GRLSRegressor(EffectsAndSlopes, RegressorMixin, StreamingLearner):
             warnings.warn(text, UndefinedMetricWarning, stacklevel=2)
         return score
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
 
 class GRLSClassifier(ClassifierMixin, StreamingLearner):
     __doc__ = f"""Least-squares classification in which some features are not penalized.
@@ -177,6 +166,8 @@ class GRLSClassifier(ClassifierMixin, StreamingLearner):
     >>> f.predict([[0.1], [0.9]]), f.coef_.shape
     (array([False,  True]), (1, 1))
     """
+
+    _single_row = True
 
     def _learn_classes(self, y):
         check_labels(y)

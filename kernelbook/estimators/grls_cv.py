@@ -9,6 +9,7 @@ with weight w > 1 the rest stays.  So `reg_` is what the duplicated sample would
 
 import warnings
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -89,7 +90,7 @@ class _ChoosesReg:
         return None
 
     def _choose_reg(self, sample, Y, shift, facts):
-        with room_for_gram(len(Y), 3, self._memory_advice(facts)):
+        with room_for_gram(len(Y), 3, partial(self._memory_advice, facts)):
             kernel = None if self._pairwise else self.kernel_
             gram, rounding = gram_and_rounding(kernel, sample.X, shift)
             spectrum = Spectrum(gram, sample.P, sample.w, rounding)

@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from kernelbook.certificates import Certificate
 from kernelbook.estimators._base import FreeFeatureEstimator
-from kernelbook.estimators._centering import far_origin
 from kernelbook.estimators._multiclass import (
     SCHEMES,
     binary_problems,
@@ -192,12 +191,15 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         if P is not None:
             check_matrix("P", P)
         with self._fresh():
-            self._fit(self._sample(X, y, sample_weight, P))
+            sample = self._sample(X, y, sample_weight, P)
+            support, origin = self._fit(sample, *classes_and_penalties(self, sample))
+            self._remember(sample, support, origin)
+            self.origin_ = origin
         self._warn_unless_converged()
         return self
 
-    def _fit(self, sample):
-        classes, codes, C = classes_and_penalties(self, sample)
+    def _fit(self, sample, classes, codes, C):
+        """Solve the binary problems; the support vectors, and the kernel's origin or None."""
         source, what = self._source(sample), (classes, self.multiclass)
         options = {
             "solver": self.solver, "tolerance": Tolerance(self.tol, self.gap_tol),
@@ -217,10 +219,10 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         if self.verbose:
             for i, solution in enumerate(solutions):
                 print(f"problem {i + 1}: {solution.certificate}")
-        self._keep(sample, source.origin, classes, codes, problems, solutions)
         self._last = None
         if self.warm_start:
             self._last = LastFit.of(sample.size, sample.kept, C, problems, solutions, *what)
+        return self._keep(sample, classes, codes, problems, solutions), source.origin
 
     def _starts(self, sample, C, problems, classes, scheme):
         """For each problem the β to start from, or None."""
@@ -238,10 +240,11 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
             definiteness = "cpd" if kernel.cpd_order > 0 else "pd"
         if kernel.cpd_order > 0:
             check_order(sample.P, sample.X, kernel)
-        origin = far_origin(kernel, sample.X, sample.P)
+        origin = kernel.far_origin(sample.X, sample.P)
         return KernelSource(kernel, sample.X, definiteness, origin)
 
-    def _keep(self, sample, origin, classes, codes, problems, solutions):
+    def _keep(self, sample, classes, codes, problems, solutions):
+        """The fitted attributes; returns the rows of the support vectors."""
         beta = np.zeros((len(problems), codes.size))
         for row, (rows, _), solution in zip(beta, problems, solutions, strict=True):
             row[rows] = solution.beta
@@ -255,10 +258,6 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         constant = np.flatnonzero((sample.P == sample.P[0]).all(axis=0) & (sample.P[0] != 0))
         if constant.size == 1 and (self.rank_ == sample.P.shape[1]).all():
             self.intercept_ = self.coef_[:, constant[0]] * sample.P[0, constant[0]]
-        self._remember(sample, support)
-        self.origin_ = origin
-        if origin is not None:
-            self._centers -= origin
         self.certificate_ = Certificate.joint([s.certificate for s in solutions])
         # The margin is one, however large f gets at an outlier.
         self._tie = TIE * np.minimum(
@@ -271,6 +270,7 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         self.classes_ = classes
         # What was learned must not change with the parameters.
         self._scheme = self.multiclass
+        return support
 
     def _warn_unless_converged(self):
         proof, tolerance = self.certificate_, Tolerance(self.tol, self.gap_tol)

@@ -19,39 +19,38 @@ Then λ is not unique; `kernelbook.numeric.column_space` reduces P to its range 
 
 | file | what it does |
 |---|---|
-| `maps` | the maps: constant, polynomials, functions; what the argument `features` may be |
+| `maps` | the maps; what `features` may be; how a map is fitted, evaluated and checked |
 | `formula` | a formula on the columns of a table |
-| `fitting` | fits a map to weighted rows, evaluates it, checks the matrix |
+| `given` | the matrix P beside a precomputed kernel |
 | `naming` | what the columns of P are called, and which belong together |
 | `tables` | data frames of pandas and polars, and text in their columns |
 | `required` | which features a conditionally positive definite kernel needs |
 """
 
-from kernelbook.features.fitting import (
-    GivenFeatures,
-    check_feature_matrix,
-    evaluate,
-    fit_features,
-)
 from kernelbook.features.formula import Formula
+from kernelbook.features.given import GivenFeatures
 from kernelbook.features.maps import (
     Constant,
     FunctionFeatures,
     NoFeatures,
     Polynomials,
     as_features,
+    check_count,
+    check_feature_matrix,
+    evaluate,
+    fit_features,
 )
 from kernelbook.features.naming import feature_groups, feature_names, lost_features
 from kernelbook.features.required import check_order
 from kernelbook.features.tables import (
     encoded,
-    is_frame,
     like,
     refuse_text,
     replaced,
     take_rows,
     text_levels,
 )
+from kernelbook.numeric.arrays import is_frame
 
 __all__ = [
     "Constant",
@@ -61,6 +60,7 @@ __all__ = [
     "NoFeatures",
     "Polynomials",
     "as_features",
+    "check_count",
     "check_feature_matrix",
     "check_order",
     "encoded",

@@ -10,12 +10,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["encoded", "is_frame", "like", "refuse_text", "replaced", "take_rows", "text_levels"]
+from kernelbook.numeric.arrays import is_frame
 
-
-def is_frame(X: Any) -> bool:
-    """Whether X is a data frame, whose columns have names."""
-    return hasattr(X, "iloc") or hasattr(X, "with_columns")
+__all__ = ["encoded", "like", "refuse_text", "replaced", "take_rows", "text_levels"]
 
 
 def take_rows(X: Any, rows: Any) -> Any:

@@ -212,6 +212,9 @@ class Scaled(Kernel):
     def accepts_sparse(self) -> bool:
         return self.kernel.accepts_sparse
 
+    def far_origin(self, X: Any, P: np.ndarray) -> np.ndarray | None:
+        return self.kernel.far_origin(X, P) if type(self) is Scaled else None
+
     @property
     def _positive_diag(self):
         return bool(self.factor > 0) and self.kernel._positive_diag

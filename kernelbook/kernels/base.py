@@ -19,7 +19,7 @@ from scipy import sparse
 from kernelbook.kernels.columns import numbered, selected
 from kernelbook.kernels.gradients import Differentiable
 from kernelbook.kernels.parameters import Parameters
-from kernelbook.numeric.arrays import as_coefficients, as_matrix, require_same_columns
+from kernelbook.numeric.arrays import as_coefficients, as_matrix, as_rows
 from kernelbook.numeric.panels import Panels
 from kernelbook.numeric.tiles import (
     fill_block,
@@ -127,9 +127,9 @@ class Kernel(Parameters, Differentiable):
         X : array-like of shape (m, d)
         Z : array-like of shape (n, d), optional
         """
-        X, Z, symmetric = self._rows(X, Z)
-        gram = np.empty((X.shape[0], Z.shape[0]))
-        fill = self._checked_fill(X, Z)
+        X, Z = self._rows(X, Z)
+        gram, symmetric = np.empty((X.shape[0], Z.shape[0])), X is Z
+        fill = require_finite(self._fill_seen(X, Z), self._overflow)
         fill_gram(
             fill, gram, symmetric=symmetric, parallel=self._thread_safe, dimensions=X.shape[1]
         )
@@ -144,8 +144,8 @@ class Kernel(Parameters, Differentiable):
         slices with start and stop, `out` is C-contiguous; with the same slice twice, `out` is
         exactly symmetric, its diagonal exactly `diag(X[rows])`.
         """
-        X, _, _ = self._rows(X, None)
-        fill = self._checked_fill(X, X)
+        X, _ = self._rows(X)
+        fill = self._checked(self._fill_seen(X, X))
 
         def block(rows, cols, out):
             fill_block(fill, rows, cols, out)
@@ -159,7 +159,7 @@ class Kernel(Parameters, Differentiable):
 
         Entries beyond 3·10³⁸ become infinite: ask `diag` first.
         """
-        X, _, _ = self._rows(X, None)
+        X, _ = self._rows(X)
         m = X.shape[0]
         gram = np.empty((m, m), dtype=np.float32) if out is None else out
         fill_single(self._fill_single(self._seen(X)), gram, parallel=self._thread_safe)
@@ -187,7 +187,8 @@ class Kernel(Parameters, Differentiable):
 
     def diag(self, X: Any) -> np.ndarray:
         """K(x_i, x_i) for every row, without the matrix."""
-        X = self._matrix(X, "X")
+        self._require_dense(X=X)
+        X = as_matrix(X, "X")
         with np.errstate(over="ignore", invalid="ignore"):
             diag = self._diag_seen(X)
         if not np.isfinite(diag).all():
@@ -207,7 +208,8 @@ class Kernel(Parameters, Differentiable):
         -------
         ndarray of shape (m,) or (m, k)
         """
-        X, Z, _ = self._rows(X, Z)
+        self._require_dense(X=X, Z=Z)
+        X, Z = as_rows(X, Z)
         columns = as_coefficients(c, Z.shape[0])
         with np.errstate(over="ignore", invalid="ignore"):
             product = self._matvec_seen(X, Z, columns)
@@ -229,7 +231,8 @@ class Kernel(Parameters, Differentiable):
         -------
         ndarray of shape (m,) or (m, k)
         """
-        X, _, _ = self._rows(X, None)
+        self._require_dense(X=X)
+        X = as_matrix(X, "X")
         columns = as_coefficients(c, X.shape[0])
         with np.errstate(over="ignore", invalid="ignore"):
             product = self._gram_matvec(self._seen(X), columns, tick)
@@ -251,8 +254,8 @@ class Kernel(Parameters, Differentiable):
         -------
         Panels
         """
-        X, Z, _ = self._rows(X, Z)
-        fill = self._checked_fill(X, Z)
+        X, Z = self._rows(X, Z)
+        fill = self._checked(self._fill_seen(X, Z))
         return Panels(fill, X.shape[0], Z.shape[0], parallel=self._thread_safe, tick=tick)
 
     def _matvec(self, X, Z, c):
@@ -271,33 +274,28 @@ class Kernel(Parameters, Differentiable):
         else:
             fill = self._checked(self._fill(X, X))
             return multiply_gram(fill, c, parallel=self._thread_safe, tick=tick)
-        tick(X.shape[0])
+        if tick is not silent:
+            tick(X.shape[0])
         return product
 
     def _sums(self, X, Z, c):
         """K(X, Z) @ c for one vector by a way of the kernel's own, or None; Z may be X itself."""
         return None
 
-    def _rows(self, X, Z):
-        symmetric = Z is None or Z is X
-        X = self._matrix(X, "X")
-        if symmetric:
-            return X, X, True
-        Z = self._matrix(Z, "Z")
-        require_same_columns(X, Z)
-        return X, Z, False
+    def _rows(self, X, Z=None):
+        self._require_dense(X=X, Z=Z)
+        return as_rows(X, Z)
 
-    def _matrix(self, X, name):
-        if sparse.issparse(X) and not self.accepts_sparse:
-            raise TypeError(
-                f"{type(self).__name__} needs dense rows, and {name} is a sparse "
-                f"{type(X).__name__} of shape {X.shape}. Pass {name}.toarray(), or use the kernels "
-                f"Linear or Polynomial, which take sparse rows."
-            )
-        return as_matrix(X, name)
-
-    def _checked_fill(self, X, Z):
-        return self._checked(self._fill_seen(X, Z))
+    def _require_dense(self, **arrays):
+        if self.accepts_sparse:
+            return
+        for name, X in arrays.items():
+            if sparse.issparse(X):
+                raise TypeError(
+                    f"{type(self).__name__} needs dense rows, and {name} is a sparse "
+                    f"{type(X).__name__} of shape {X.shape}. Pass {name}.toarray(), or use the "
+                    f"kernels Linear or Polynomial, which take sparse rows."
+                )
 
     def _checked(self, fill):
         return require_finite(fill, self._overflow)
@@ -341,6 +339,13 @@ class Kernel(Parameters, Differentiable):
                 inner._bind(names)
         if self.columns is not None:
             self.columns = numbered(self, names)
+
+    def far_origin(self, X: Any, P: np.ndarray) -> np.ndarray | None:
+        """Where the origin is to be moved for a sample X with the free features P; here nowhere.
+
+        See `Linear.far_origin`.
+        """
+        return None
 
     def required_polynomials(self) -> list[tuple[int, Any]]:
         """(degree, columns) of the polynomials that must be free beside this kernel.

@@ -123,7 +123,7 @@ class Differentiable:
         >>> Gaussian(2.0).gram_gradient([[0.0]], [[2.0]])["width"].round(4)
         array([[0.7358]])
         """
-        X, Z, _ = self._rows(X, Z)  # type: ignore[attr-defined]
+        X, Z = self._rows(X, Z)  # type: ignore[attr-defined]
         names = list(self.tunable())
         slopes = np.empty((len(names), X.shape[0], Z.shape[0]))
         fill = self._fill_slopes_seen(X, Z)
@@ -146,7 +146,7 @@ class Differentiable:
         weights : callable
             weights(rows, cols) is a tile of the symmetric m×m matrix W, on or above its diagonal.
         """
-        X, _, _ = self._rows(X, None)  # type: ignore[attr-defined]
+        X, _ = self._rows(X)  # type: ignore[attr-defined]
         m, names = X.shape[0], list(self.tunable())
         if not names:
             return {}
@@ -182,7 +182,7 @@ class Differentiable:
         >>> Gaussian(2.0).gradient_x([[1.0]], [[0.0]]).round(4)
         array([[[-0.3894]]])
         """
-        X, Z, _ = self._rows(X, Z)  # type: ignore[attr-defined]
+        X, Z = self._rows(X, Z)  # type: ignore[attr-defined]
         with np.errstate(all="ignore"):
             return self._gradient_x_seen(X, Z)
 
@@ -201,7 +201,7 @@ class Differentiable:
         >>> Gaussian(2.0).gradient_variance([[1.0]]), Laplacian().gradient_variance([[1.0]])
         (array([[0.5]]), array([[inf]]))
         """
-        X, _, _ = self._rows(X, None)  # type: ignore[attr-defined]
+        X, _ = self._rows(X)  # type: ignore[attr-defined]
         with np.errstate(all="ignore"):
             return np.nan_to_num(self._jet_seen(X)[2], nan=np.inf, posinf=np.inf)
 

@@ -16,9 +16,14 @@ from scipy import sparse
 
 from kernelbook.kernels import checks
 from kernelbook.kernels.base import Kernel
+from kernelbook.numeric.column_space import column_space
 from kernelbook.numeric.pairwise.profiles import shifted_power
+from kernelbook.numeric.span_basis import constant_first
 
 __all__ = ["Linear", "Polynomial"]
+
+CENTERING_RATIO = 8.0
+"""A sample is centred if its distance from the origin is more than this many times its extent."""
 
 
 class Linear(Kernel):
@@ -42,6 +47,35 @@ class Linear(Kernel):
 
     def __init__(self, columns: Any = None) -> None:
         self.columns = columns
+
+    def far_origin(self, X: Any, P: np.ndarray) -> np.ndarray | None:
+        """The mean of a sample that is far from the origin, where the free features allow a move.
+
+        At points near 10⁶ the entries of XXᵀ are near 10¹², their differences near one, and what a
+        solver sees of them is rounding error.  If Σc_i = 0, which the constant among the free
+        features ensures, the origin does not matter:
+
+            Σ c_i x·z_i  =  Σ c_i x·(z_i − μ)        for every μ.
+
+        So solvers get the Gram matrix of the centred points, with the *offset* g_i = (x_i − μ)·μ
+        that leads back, x·z = (x − μ)·(z − μ) + g_x + g_z + ‖μ‖²; predictions use the centred
+        centres z_i − μ; and f and its coefficients are those of the kernel x·z, as always.
+
+        Differences of rows do not suffer from a far origin, so kernels of ‖x − z‖ need none of
+        this; kernels (x·z + 1)ᵈ change with the origin, and the certificate says what they lost.
+
+        Parameters
+        ----------
+        X : (m, d) array or sparse matrix
+        P : (m, ℓ) array
+        """
+        if not self._proven or sparse.issparse(X):  # a subclass may be another kernel
+            return None
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = X.mean(axis=0)
+            away, extent = np.abs(mean).max(), np.abs(X - mean).max()
+            far = np.isfinite(away) and away > CENTERING_RATIO * extent
+        return mean if far and constant_first(column_space(P).Q)[1] else None
 
     def _gradient_x(self, X, Z):
         return np.repeat(_dense(Z).T[:, None, :], X.shape[0], axis=1)

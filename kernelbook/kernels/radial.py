@@ -29,6 +29,7 @@ from kernelbook.kernels.base import Kernel
 from kernelbook.numeric.pairwise import profiles
 from kernelbook.numeric.pairwise.distances import DIRECT, distances
 from kernelbook.numeric.pairwise.gaussian_sums import gram_sums, sums
+from kernelbook.numeric.tiles import applied
 
 __all__ = ["Gaussian", "Radial"]
 
@@ -111,11 +112,11 @@ class Radial(Kernel):
         return np.full(n, self._at_zero), np.zeros((d, n)), mixed
 
     def _fill(self, X, Z):
-        return profiles.applied(self._profile, self._distances(*self._both_coordinates(X, Z)))
+        return applied(self._profile, self._distances(*self._both_coordinates(X, Z)))
 
-    def _distances(self, X, Z, squared=False):
+    def _distances(self, X, Z):
         self._refuse_overflow(X, Z)
-        return distances(X, Z, squared=squared)
+        return distances(X, Z)
 
     @staticmethod
     def _refuse_overflow(X, Z):
@@ -176,8 +177,9 @@ class Gaussian(Radial):
             profile = partial(profiles.exponential, rate=1.0 / width**2)
         else:
             profile = partial(profiles.gaussian, width=width)
-        fill_distances = self._distances(*self._both_coordinates(X, Z), squared=ordinary)
-        return profiles.applied(profile, fill_distances)
+        U, V = self._both_coordinates(X, Z)
+        self._refuse_overflow(U, V)
+        return applied(profile, distances(U, V, squared=ordinary))
 
     _curvature = 2.0
 

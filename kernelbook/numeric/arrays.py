@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-__all__ = ["as_coefficients", "as_matrix", "require_same_columns"]
+__all__ = ["as_coefficients", "as_matrix", "as_rows", "is_collection", "is_frame"]
 
 
 def as_matrix(X: Any, name: str) -> Any:
@@ -69,13 +69,19 @@ def _finite(values, name):
         )
 
 
-def require_same_columns(X: np.ndarray, Z: np.ndarray) -> None:
-    """An error where X and Z differ in the number of columns."""
+def as_rows(X: Any, Z: Any = None) -> tuple[Any, Any]:
+    """X and Z as `as_matrix` has them, with the same columns; the same array twice without Z."""
+    symmetric = Z is None or Z is X
+    X = as_matrix(X, "X")
+    if symmetric:
+        return X, X
+    Z = as_matrix(Z, "Z")
     if X.shape[1] != Z.shape[1]:
         raise ValueError(
             f"X and Z must have the same columns; X has {X.shape[1]} and Z has {Z.shape[1]}. "
             f"Pass rows with the same features."
         )
+    return X, Z
 
 
 def as_coefficients(c: Any, n: int) -> np.ndarray:
@@ -89,3 +95,13 @@ def as_coefficients(c: Any, n: int) -> np.ndarray:
     c = np.ascontiguousarray(c[:, None] if c.ndim == 1 else c, dtype=np.float64)
     _finite(c, "c")
     return c
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a data frame of pandas or polars, whose columns have names."""
+    return hasattr(X, "iloc") or hasattr(X, "with_columns")
+
+
+def is_collection(X: Any) -> bool:
+    """Whether X is a Dask array or data frame, whose rows may be on many machines."""
+    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")

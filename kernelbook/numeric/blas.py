@@ -21,6 +21,7 @@ nothing here does so again.
 import ctypes
 
 import numpy as np
+from scipy import linalg
 from scipy.linalg import LinAlgError, cython_blas, cython_lapack
 
 from kernelbook.numeric.threads import n_threads, parallel_for
@@ -32,6 +33,7 @@ __all__ = [
     "invert_factored",
     "solve_factored",
     "solve_rows",
+    "solve_semidefinite",
     "solve_triangular",
 ]
 
@@ -260,6 +262,21 @@ def solve_triangular(L: np.ndarray, B: np.ndarray, trans: bool = False) -> np.nd
         _dtrsm(*how, n, k, _float(1.0), factor, size, part, size)
 
     return _by_columns(solve, L, B)
+
+
+def solve_semidefinite(S: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    """x with Sx = rhs for a small positive semidefinite S; of least norm where S is singular."""
+    if rhs.size == 0:
+        return rhs
+    try:
+        L, lower = linalg.cho_factor(S, lower=True, check_finite=False)
+        if L.diagonal().min() > 1e-6 * L.diagonal().max():
+            return linalg.cho_solve((L, lower), rhs, check_finite=False)
+    except LinAlgError:
+        pass
+    size, U = linalg.eigh(S, check_finite=False)
+    kept = size > 1e-13 * size[-1]
+    return U[:, kept] @ ((U[:, kept].T @ rhs) / size[kept])
 
 
 def _by_columns(solve, L, B):

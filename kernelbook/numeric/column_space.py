@@ -13,6 +13,7 @@ References
 algorithm*, Electronic Transactions on Numerical Analysis 44 (2015).
 """
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +28,7 @@ __all__ = ["ColumnSpace", "column_space"]
 MIN_ASPECT = 20  # rows for each column, and
 MIN_ENTRIES = 10**5  # entries, from which CholeskyQR2 is faster
 MAX_CONDITION = 1e4
+SERIAL_ENTRIES = 8192  # up to which BLAS uses one thread
 ROW_BLOCK = 2048  # rows that stay in a core's cache between two steps
 
 
@@ -103,7 +105,8 @@ def column_space(
         s, Vt = np.linalg.norm(scaled, axis=0), np.ones((1, 1))
         U = scaled / (s or 1.0)
     else:
-        with one_thread(l):  # a second thread of BLAS would only spin
+        # A second thread of BLAS would only spin; a small matrix it leaves to one by itself.
+        with one_thread(l) if scaled.size > SERIAL_ENTRIES else nullcontext():
             U, s, Vt = linalg.svd(scaled, full_matrices=False)
     r = int(np.sum(s > rtol * s[0])) if s[0] > 0 else 0
     T = (Vt[:r].T / s[:r]) / size[:, None]

@@ -1,4 +1,4 @@
-"""Preconditioned conjugate gradients and iterative refinement, for several columns at once.
+"""Preconditioned conjugate gradients, for several columns at once.
 
 To solve AX = B with A symmetric positive definite, known only as a map V ↦ AV.  With x₀ = 0 the
 k-th iterate minimizes (x − x*)ᵀA(x − x*) over the Krylov space span{C⁻¹b, …, (C⁻¹A)^{k−1}C⁻¹b} of
@@ -14,7 +14,7 @@ residual is small enough.
 
 **The residual drifts.**  Conjugate gradients update the residual instead of computing it, and after
 many steps the updated one is too small.  `restarted` computes the true residual and solves for
-what is left; `refine` is that loop for any approximate solver.
+what is left, by `linalg.refine`, which is that loop for any approximate solver.
 
 References
 ----------
@@ -27,16 +27,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from kernelbook.numeric.linalg import norms
+from kernelbook.numeric.linalg import State, norms, refine
 
-__all__ = ["conjugate_gradients", "refine", "restarted"]
+__all__ = ["conjugate_gradients", "restarted"]
 
 MAX_RESTARTS = 6
 CG_SHARE = 0.5  # of the tolerance, so that the true residual, recomputed, is within it too
 
 
 Map = Callable[[np.ndarray], np.ndarray]
-State = tuple[np.ndarray, ...]
 
 
 def _silent(residual: np.ndarray) -> None:
@@ -93,42 +92,6 @@ def conjugate_gradients(
         active &= (norms(R) > tolerance) & (rz > 0)
         D = Z + np.where(active, rz / np.where(active, before, 1.0), 0.0) * D
     return X, max_iter, negative
-
-
-def refine(
-    improve: Callable[[State, np.ndarray], State | None],
-    state: State,
-    tolerance: np.ndarray,
-    rounds: int,
-    rate: float = 0.5,
-) -> State:
-    """Improve a solution while its residual is too large and still shrinks.
-
-    `state` is a tuple of arrays with a column for each right-hand side, its last the residual.
-    Each round replaces the columns whose residual became smaller.  A column is finished when its
-    residual is within `tolerance`, or did not shrink by the factor `rate`.
-
-    Parameters
-    ----------
-    improve : callable
-        improve(state, active) → a new state, or None to stop; `active` marks unfinished columns.
-    state : tuple of arrays
-    tolerance : (k,) array
-    rounds : int
-    rate : float
-    """
-    before = norms(state[-1])
-    active = before > tolerance
-    for _ in range(rounds):
-        trial = improve(state, active) if active.any() else None
-        if trial is None:
-            break
-        after = norms(trial[-1])
-        better = after < before
-        state = tuple(np.where(better, new, old) for new, old in zip(trial, state, strict=True))
-        active &= (after < rate * before) & (after > tolerance)
-        before = np.where(better, after, before)
-    return state
 
 
 def restarted(

@@ -1,21 +1,28 @@
-"""Small linear algebra that several solvers need: columns, units, and Cholesky factors that survive
-rounding.  Sizes are in the columns: every function treats the columns of a matrix separately.
+"""Small linear algebra that several solvers need: columns, units, refinement, and Cholesky
+factors that survive rounding.  Sizes are in the columns: every function treats the columns of a
+matrix separately.
 """
+
+from collections.abc import Callable
 
 import numpy as np
 from scipy import linalg
 
 __all__ = [
+    "State",
     "cholesky_shifted",
     "norms",
     "power_of_two",
     "project_out",
+    "refine",
     "rounding_of",
     "squared_norms",
     "symmetric_copy",
 ]
 
 _ROW_BLOCK = 512
+
+State = tuple[np.ndarray, ...]
 
 
 def squared_norms(A: np.ndarray) -> np.ndarray:
@@ -79,3 +86,39 @@ def rounding_of(gram: np.ndarray) -> float:
             if not np.array_equal(rows.astype(np.float32), rows):
                 return 64 * np.finfo(np.float64).eps
     return 4 * float(np.finfo(np.float32).eps)
+
+
+def refine(
+    improve: Callable[[State, np.ndarray], State | None],
+    state: State,
+    tolerance: np.ndarray,
+    rounds: int,
+    rate: float = 0.5,
+) -> State:
+    """Improve a solution while its residual is too large and still shrinks.
+
+    `state` is a tuple of arrays with a column for each right-hand side, its last the residual.
+    Each round replaces the columns whose residual became smaller.  A column is finished when its
+    residual is within `tolerance`, or did not shrink by the factor `rate`.
+
+    Parameters
+    ----------
+    improve : callable
+        improve(state, active) → a new state, or None to stop; `active` marks unfinished columns.
+    state : tuple of arrays
+    tolerance : (k,) array
+    rounds : int
+    rate : float
+    """
+    before = norms(state[-1])
+    active = before > tolerance
+    for _ in range(rounds):
+        trial = improve(state, active) if active.any() else None
+        if trial is None:
+            break
+        after = norms(trial[-1])
+        better = after < before
+        state = tuple(np.where(better, new, old) for new, old in zip(trial, state, strict=True))
+        active &= (after < rate * before) & (after > tolerance)
+        before = np.where(better, after, before)
+    return state

@@ -15,7 +15,7 @@ Where none of them can be read, the physical memory.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
@@ -39,7 +39,7 @@ def available() -> float:
 
 
 @contextmanager
-def room_for(needed: float, what: str, remedy: str) -> Iterator[None]:
+def room_for(needed: float, what: str, remedy: str | Callable[[], str]) -> Iterator[None]:
     """A `MemoryError` that says both and the remedy, before `needed` bytes are allocated inside.
 
     Parameters
@@ -47,21 +47,27 @@ def room_for(needed: float, what: str, remedy: str) -> Iterator[None]:
     needed : float
     what : str
         Whose arrays, and which: "m=60 samples need {} for the Gram matrix".
-    remedy : str
-        A sentence: which solver, learner or parameter needs less.
+    remedy : str or callable
+        A sentence, or what makes one: which solver, learner or parameter needs less.
     """
+
+    def advice():
+        return remedy if isinstance(remedy, str) else remedy()
+
     text = what.format(f"{needed / 2**30:.1f} GiB")
     if needed > ALWAYS_THERE and needed > (free := available()):
-        raise MemoryError(f"{text}, and {free / 2**30:.1f} GiB are free: {remedy}")
+        raise MemoryError(f"{text}, and {free / 2**30:.1f} GiB are free: {advice()}")
     try:
         yield
     except MemoryError as error:
         if not error.args or str(error).startswith("Unable to allocate"):  # NumPy's, or Python's
-            raise MemoryError(f"{text}, which could not be had: {remedy}") from error
+            raise MemoryError(f"{text}, which could not be had: {advice()}") from error
         raise
 
 
-def room_for_gram(m: int, matrices: int, remedy: str) -> AbstractContextManager[None]:
+def room_for_gram(
+    m: int, matrices: int, remedy: str | Callable[[], str]
+) -> AbstractContextManager[None]:
     """`room_for` the Gram matrix of m samples, and more of its size."""
     what = (
         "the Gram matrix" if matrices == 1 else f"the Gram matrix and {matrices - 1} more like it"

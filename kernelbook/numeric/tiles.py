@@ -21,6 +21,7 @@ __all__ = [
     "TILE",
     "Fill",
     "all_finite",
+    "applied",
     "fill_block",
     "fill_gram",
     "fill_single",
@@ -45,6 +46,16 @@ ROUND = 2**24  # entries of K between two calls of `tick`
 
 def silent(rows: int) -> None:
     """The default `tick`: progress is not reported."""
+
+
+def applied(function: Callable[[np.ndarray], None], fill: Fill) -> Fill:
+    """The fill whose tiles are those of `fill` after `function` has changed them in place."""
+
+    def changed(rows, cols, out):
+        fill(rows, cols, out)
+        function(out)
+
+    return changed
 
 
 def require_finite(fill: Fill, refuse: Callable[[], None]) -> Fill:

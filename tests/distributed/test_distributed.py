@@ -26,7 +26,7 @@ from kernelbook import (
     ThinPlate,
 )
 from kernelbook.cli import main
-from kernelbook.distributed import is_collection
+from kernelbook.numeric.arrays import is_collection
 from tests.paths import BOOK
 
 dask = pytest.importorskip("dask")

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from kernelbook.numeric.conjugate_gradients import conjugate_gradients, refine, restarted
-from kernelbook.numeric.linalg import norms
+from kernelbook.numeric.conjugate_gradients import conjugate_gradients, restarted
+from kernelbook.numeric.linalg import norms, refine
 
 
 def _system(values, seed=0):

@@ -26,6 +26,7 @@ from kernelbook.features import (
     NoFeatures,
     Polynomials,
     as_features,
+    check_count,
     check_order,
     evaluate,
     like,
@@ -39,7 +40,6 @@ from kernelbook.solvers.grls.fourier.grid import design
 from kernelbook.solvers.grls.methods import choose
 from kernelbook.solvers.grls.nystrom import sums as nystrom_sums
 from kernelbook.solvers.grls.nystrom.basis import CenterBasis
-from kernelbook.solvers.grls.solution import check_free_features
 
 __all__ = ["ABSENT", "BlockFit", "FourierSums"]
 
@@ -238,7 +238,7 @@ class BlockFit:
         if isinstance(sums, int):
             raise ValueError(ABSENT)
         observations = self.plan.observations(self.frame, sums)
-        check_free_features(self.P.shape[1], sums.m, observations)
+        check_count(self.P.shape[1], sums.m, observations)
         learner = self.learner
         solution = self.plan.solve(learner, self.frame, sums, self.probe)
         learner._keep(solution, self.outputs, observations, self.P)

@@ -8,24 +8,21 @@ import warnings
 from collections.abc import Iterator
 from functools import partial
 from numbers import Integral, Real
-from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from kernelbook.bases.centers import choose_centers, given_centers
 from kernelbook.certificates import Certificate
-from kernelbook.distributed import in_memory, is_collection
 from kernelbook.distributed.predict import map_rows
-from kernelbook.estimators._base import FreeFeatureEstimator, as_given
-from kernelbook.estimators._centering import far_origin
+from kernelbook.estimators._base import FreeFeatureEstimator, as_given, explained, in_memory
 from kernelbook.estimators.least_squares.progress import rows_bar
 from kernelbook.estimators.least_squares.tuning import tune_learner
 from kernelbook.features import check_order, evaluate, take_rows
+from kernelbook.numeric.arrays import is_collection
 from kernelbook.numeric.memory import room_for, room_for_gram
 from kernelbook.numeric.threads import n_threads
 from kernelbook.numeric.tiles import slices
@@ -41,7 +38,6 @@ from kernelbook.solvers.grls.methods import (
 from kernelbook.solvers.grls.nystrom import solve as nystrom
 from kernelbook.solvers.grls.nystrom.basis import CenterBasis
 from kernelbook.solvers.grls.predictor import OriginShift
-from kernelbook.solvers.grls.solution import check_free_features
 from kernelbook.solvers.grls.tuning.settings import as_tuning
 
 __all__ = ["GRLS", "check_number"]
@@ -84,7 +80,7 @@ class GRLS(FreeFeatureEstimator):
 
     _methods = tuple(METHODS)
     _private_state = (*FreeFeatureEstimator._private_state, "_solution", "_observations", "_blocks")
-    _check_y: ClassVar[dict] = {}  # options of scikit-learn's validation
+    _single_row = False  # whether `coef_` of one output is a row, as for a classifier
 
     # ------------------------------------------------------------------------------ fitting
 
@@ -130,6 +126,33 @@ class GRLS(FreeFeatureEstimator):
         if not isinstance(steps, Integral) or isinstance(steps, bool | np.bool_) or steps < 1:
             raise ValueError(f"max_iter must be an integer ≥ 1, not {steps!r}.")
 
+    def _box(self):
+        """`bounds` as two arrays, or None."""
+        if self.bounds is None:
+            return None
+        try:
+            bounds = np.asarray(self.bounds, dtype=np.float64)
+        except (TypeError, ValueError):
+            bounds = np.empty(0)
+        if bounds.shape != (self.n_features_in_, 2) or not np.isfinite(bounds).all():
+            raise ValueError(
+                f"bounds={self.bounds!r} must be a pair (low, high) of finite numbers for each "
+                f"column; X has {self.n_features_in_} columns."
+            )
+        if (bounds[:, 0] > bounds[:, 1]).any():
+            raise ValueError(f"bounds={self.bounds!r}: low must not exceed high.")
+        return bounds[:, 0], bounds[:, 1]
+
+    def _targets(self, y):
+        """The columns to be fitted, in `fit`; `_targets_of` the same after it."""
+        if y.dtype.kind in "biuf":
+            return y.astype(np.float64, copy=False)
+        with explained("numbers; for labels there is GRLSClassifier", y=y):
+            return np.asarray(y, dtype=np.float64)
+
+    def _targets_of(self, y):
+        return self._targets(y)
+
     def _facts(self, X, **more):
         """What the choice of a method depends on."""
         kernel = None if self._pairwise else self.kernel_
@@ -156,14 +179,15 @@ class GRLS(FreeFeatureEstimator):
             return
         if sample.P is None:
             sample.P = self._fit_features(sample) if given_P is None else given_P
-        check_free_features(sample.P.shape[1], m, total(sample.w))
-        if facts.order:
+        if not self._pairwise and self.kernel_.cpd_order:
             check_order(sample.P, sample.X, self.kernel_)
         shift = self._origin_shift(sample) if method.gram else None
         reg = self._choose_reg(sample, Y, shift, facts)
         if method.gram:
-            with room_for_gram(m, 1, self._memory_advice(facts)):
-                solution = self._solve_dense(method, sample, Y, reg, shift)
+            kernel = None if self._pairwise else self.kernel_
+            arrays = sample.X, sample.P, columns(Y), reg, sample.w
+            with room_for_gram(m, 1, partial(self._memory_advice, facts)):
+                solution = dense.fit(kernel, *arrays, method.name, shift, sample.kept)
         else:
             solution = self._solve_with_centers(method, sample, Y, reg)
         if replaced:
@@ -185,15 +209,10 @@ class GRLS(FreeFeatureEstimator):
         return memory_advice(facts)
 
     def _origin_shift(self, sample):
-        origin = None if self._pairwise else far_origin(self.kernel_, sample.X, sample.P)
+        origin = None if self._pairwise else self.kernel_.far_origin(sample.X, sample.P)
         if origin is None:
             return None
         return OriginShift.to(origin, self.kernel_, sample.X, sample.P)
-
-    def _solve_dense(self, method, sample, Y, reg, shift):
-        kernel = None if self._pairwise else self.kernel_
-        arrays = sample.X, sample.P, columns(Y), reg, sample.w
-        return dense.fit(kernel, *arrays, method.name, shift, sample.kept)
 
     def _solve_with_centers(self, method, sample, Y, reg):
         """By a method that never sees the Gram matrix: its centres, their basis, the solution."""
@@ -260,7 +279,7 @@ class GRLS(FreeFeatureEstimator):
 
     def _outputs_first(self, columns, outputs):
         """A row for each output; for one output a vector, for a classifier a single row."""
-        lead = outputs or ((1,) if is_classifier(self) else ())
+        lead = outputs or ((1,) if self._single_row else ())
         return np.ascontiguousarray(columns.T).reshape(*lead, len(columns))
 
     def _warned(self):

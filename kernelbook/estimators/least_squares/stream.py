@@ -19,9 +19,8 @@ from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kernelbook.distributed import in_memory
 from kernelbook.distributed.fit import Survey, fit_blocks
-from kernelbook.estimators._base import Sample
+from kernelbook.estimators._base import Sample, in_memory
 from kernelbook.estimators.least_squares.blocks import ABSENT, BlockFit, FourierSums
 from kernelbook.estimators.least_squares.learner import GRLS, columns
 from kernelbook.estimators.least_squares.progress import counting_bar
@@ -272,23 +271,6 @@ class StreamingLearner(GRLS):
             )
 
     # ------------------------------------------------------------------- before the first one
-
-    def _box(self):
-        """`bounds` as two arrays, or None."""
-        if self.bounds is None:
-            return None
-        try:
-            bounds = np.asarray(self.bounds, dtype=np.float64)
-        except (TypeError, ValueError):
-            bounds = np.empty(0)
-        if bounds.shape != (self.n_features_in_, 2) or not np.isfinite(bounds).all():
-            raise ValueError(
-                f"bounds={self.bounds!r} must be a pair (low, high) of finite numbers for each "
-                f"column; X has {self.n_features_in_} columns."
-            )
-        if (bounds[:, 0] > bounds[:, 1]).any():
-            raise ValueError(f"bounds={self.bounds!r}: low must not exceed high.")
-        return bounds[:, 0], bounds[:, 1]
 
     def _survey(self, chunks, classes):
         """Box and labels by a first pass over the chunks; None where both are given."""

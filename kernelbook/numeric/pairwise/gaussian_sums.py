@@ -18,6 +18,8 @@ __all__ = ["gram_sums", "sums"]
 
 STRIP = 128
 PANEL = 64
+SERIAL_ENTRIES = 2**17
+"""So many entries, a fifth of a millisecond, are done before a second thread has begun."""
 
 
 @jit(fast=True)
@@ -76,6 +78,9 @@ def strip_sums(
 def sums(X: np.ndarray, Z: np.ndarray, factor: float, c: np.ndarray) -> np.ndarray:
     """The vector of Σ_j c_j 2^(factor·‖x_i − z_j‖²)."""
     out, Zt = np.zeros(len(X)), np.ascontiguousarray(Z.T)
+    if len(X) * len(Z) <= SERIAL_ENTRIES:
+        row_sums(X, Zt, factor, c, out)
+        return out
     panels = [slice(i, i + PANEL) for i in range(0, len(X), PANEL)]
     parallel_for(
         lambda p: row_sums(X[panels[p]], Zt, factor, c, out[panels[p]]), len(panels)
@@ -89,7 +94,8 @@ def gram_sums(X: np.ndarray, factor: float, c: np.ndarray) -> np.ndarray:
     Strips are assigned in advance, or rounding would differ from call to call: the longest first,
     each to the thread with the least work.
     """
-    Xt, totals = np.ascontiguousarray(X.T), np.zeros((n_threads(), len(X)))
+    Xt, serial = np.ascontiguousarray(X.T), len(X) ** 2 <= 2 * SERIAL_ENTRIES
+    totals = np.zeros((1 if serial else n_threads(), len(X)))
     shares: list[list[int]] = [[] for _ in totals]
     work = np.zeros(len(totals))
     for start in reversed(range(0, len(X), STRIP)):
@@ -101,5 +107,8 @@ def gram_sums(X: np.ndarray, factor: float, c: np.ndarray) -> np.ndarray:
         for start in shares[t]:
             strip_sums(X, Xt, factor, c, start, totals[t])
 
-    parallel_for(some, len(totals))
+    if serial:
+        some(0)
+    else:
+        parallel_for(some, len(totals))
     return totals.sum(axis=0)

@@ -12,27 +12,15 @@ the exponent.  The error is about one unit in the last place; 2^0 is exactly 1, 
 below the smallest normal number, 2e-308, is exactly 0.
 """
 
-from collections.abc import Callable
 from math import factorial, log
 
 import numpy as np
 
 from kernelbook.numeric.jit import jit
-from kernelbook.numeric.tiles import Fill
 
 LOG2_E = 1.0 / log(2.0)
 _C = [log(2.0) ** k / factorial(k) for k in range(14)]
 C0, C1, C2, C3, C4, C5, C6, C7, C8, C9, C10, C11, C12, C13 = _C
-
-
-def applied(profile: Callable[[np.ndarray], None], fill_distances: Fill) -> Fill:
-    """The fill of φ(‖x − z‖), where `profile` turns a tile of distances into φ in place."""
-
-    def fill(rows, cols, out):
-        fill_distances(rows, cols, out)
-        profile(out)
-
-    return fill
 
 
 LOWEST = -1022.0  # 2^-1022 is the smallest normal number

@@ -55,23 +55,26 @@ Hilbert space*, NIPS 2006; Wahba, *Spline Models for Observational Data* (1990);
 and Stability of Numerical Algorithms* (2002), chapter 12 (refinement).
 """
 
-from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
 
 from kernelbook.numeric.blas import SERIAL_RHS
-from kernelbook.numeric.conjugate_gradients import refine
-from kernelbook.numeric.linalg import norms, project_out, rounding_of, squared_norms, symmetric_copy
+from kernelbook.numeric.linalg import (
+    norms,
+    project_out,
+    refine,
+    rounding_of,
+    squared_norms,
+    symmetric_copy,
+)
 from kernelbook.numeric.threads import serial_blas
 from kernelbook.solvers.grls.posterior import DensePosterior
 from kernelbook.solvers.grls.predictor import GramColumns, KernelExpansion
 from kernelbook.solvers.grls.problem import Scaled, ScaledGram, Target, relative_constraint
 from kernelbook.solvers.grls.saddle_factor import (
-    NotPositiveDefinite,
-    NullSpaceFactor,
     PackedSymmetric,
-    SchurFactor,
+    factored,
     is_psd_on_null_space,
 )
 from kernelbook.solvers.grls.solution import (
@@ -121,13 +124,18 @@ def fit(kernel, X, P, Y, reg, weights=None, method="auto", shift=None, columns=s
         For a Gram matrix, the columns that belong to its rows wherever predictions are asked for.
     """
     gram, rounding = gram_and_rounding(kernel, X, shift)
-    system = System(gram, P, reg, weights, method, rounding)
     predictor = GramColumns(columns) if kernel is None else KernelExpansion(kernel, X, shift=shift)
-    solution = system.solve(Y, _Predicted(predictor, X, P))
+    predicted, few = _Predicted(predictor, X, P), Y.shape[1] <= SERIAL_RHS
+    with serial_blas:
+        system = System(gram, P, reg, weights, method, rounding)
+        if few:
+            solution = system.solve(Y, predicted)
+        refit = P, reg, weights, method
+        posterior = DensePosterior(predictor, system, refit, kernel is None)
+    if not few:  # products with so many columns are worth several threads
+        solution = system.solve(Y, predicted)
     solution.predictor, predictor.c = predictor, solution.c
-    refit = P, reg, weights, method
-    solution.solver = system.factor.name
-    solution.posterior = DensePosterior(predictor, system, refit, kernel is None)
+    solution.solver, solution.posterior = system.factor.name, posterior
     solution.warnings = rank_warnings(system.problem.features, P) + zero_kernel_warnings(
         system.rounding_level == 0, system.rank, len(Y)
     )
@@ -164,9 +172,10 @@ class System:
     rounding : float, optional
         Given where it is not known whether Φ is positive semidefinite on ker Pᵀ: the relative
         accuracy of its entries.  Φ is then tested, at the cost of a second factorization.
+
+    The caller holds BLAS to one thread, as `fit` does: the factorization has threads of its own.
     """
 
-    @serial_blas  # the large part, the factorization, has threads of its own
     def __init__(self, gram, P, reg, weights=None, method="auto", rounding=None):
         m, reg = len(gram), float(reg)
         if not 0 <= m * reg < np.inf:
@@ -181,37 +190,29 @@ class System:
         self.rho = m * reg / self.gram.unit
         # Rounding moves the eigenvalues of Φ by some ε‖Φ‖ (Frobenius norm).
         self.rounding_level = _EPS * self.gram.norm
-        self.store = PackedSymmetric(self.gram.matrix, 4 * self.rounding_level)
-        self.jitter = 0.0
-        if rounding is not None and self.rounding_level > 0:
-            if not is_psd_on_null_space(self.store, self.problem.Q, rounding * self.gram.norm):
-                raise ValueError(self._not_semidefinite(method))
-        self.factor = self._factor(method)
+        level, Q = self.rounding_level, self.problem.Q
+        self.store = PackedSymmetric(self.gram.matrix, 4 * level)
+        psd = (
+            rounding is None
+            or level == 0
+            or is_psd_on_null_space(self.store, Q, rounding * self.gram.norm)
+        )
+        self.factor = factored(self.store, Q, self.rho, method, level) if psd else None
+        if self.factor is None:
+            raise ValueError(self._no_factor(psd, method))
 
-    def _factor(self, method):
-        kinds = {
-            "auto": (SchurFactor, NullSpaceFactor),
-            "cholesky": (SchurFactor,),
-            "nullspace": (NullSpaceFactor,),
-        }[method]
-        level = self.rounding_level
-        for jitter in (0.0, 10 * level, 1000 * level) if self.rho > 0 else (0.0,):
-            for kind in kinds:
-                try:
-                    factor = kind(self.store, self.problem.Q, self.rho, jitter)
-                except NotPositiveDefinite:
-                    continue
-                self.jitter = jitter
-                return factor
-        if self.rho == 0:
-            raise ValueError(
+    @property
+    def jitter(self):
+        """What had to be added to ρ before there was a factor."""
+        return self.factor.jitter
+
+    def _no_factor(self, psd, method):
+        if psd and self.rho == 0:
+            return (
                 "reg=0 asks for interpolation, but the kernel matrix is singular to rounding "
                 "(duplicate points? a kernel that is too wide, or not strictly definite?): use "
                 "reg > 0."
             )
-        raise ValueError(self._not_semidefinite(method))
-
-    def _not_semidefinite(self, method):
         everywhere = method == "cholesky" or not self.rank
         return _INDEFINITE.format(where="" if everywhere else " on the null space of the features")
 
@@ -221,44 +222,44 @@ class System:
         `predicted(c, λ)` returns λ as it will be kept and f on the sample as it will be predicted;
         without it λ and Φc + Pλ.
         """
-        with serial_blas if Y.shape[1] <= SERIAL_RHS else nullcontext():
-            target = Target(self.problem, Y)
-            # 1. Solve and refine, from the features alone: where these explain y to rounding, c
-            #    stays exactly zero.
-            zero = np.zeros_like(target.values)
-            tolerance = np.maximum(REFINEMENT_RTOL * target.y_scale, target.rounding)
-            U, lam, product, residual = refine(
-                lambda state, active: self._improved(state, active, target),
-                (zero, target.lam, zero, target.residual),
-                tolerance,
-                MAX_REFINEMENTS,
-                rate=0.9,
-            )
-            # 2. Back to the user's units, and the residual of f as it will be predicted.
-            y_unit, root = target.y_unit, self.problem.sqrt_weights
-            with np.errstate(over="ignore"):
-                c, lam = root * U * (y_unit / self.gram.unit), lam * y_unit
-            quadratic = self._quadratic_form(U, product)
-            energy = quadratic + self.rho * squared_norms(U)
-            solution = Solution(c, lam, energy, y_unit, self.rank, (), unit=self.gram.unit)
-            if predicted is not None:
-                solution.lam, f = predicted(c, lam)
-                residual = target.values - root * (f / y_unit) - self.rho * U
-            # 3. Certify: the gap is the mean square of the residual.
-            certificates = certify(
-                *(target.y_scale, y_unit),
-                primal=squared_norms(residual + self.rho * U) + self.rho * quadratic,
-                gap=squared_norms(residual),
-                fit_error=norms(residual),
-                constraint=relative_constraint(self.problem.P, U),
-                m=len(Y),
-            )
-            return replace(
-                solution,
-                certificates=certificates,
-                advice="The linear system is too ill-conditioned: a larger reg, a narrower kernel "
-                "or scaled data help.",
-            )
+        target = Target(self.problem, Y)
+        # 1. Solve and refine, from the features alone: where these explain y to rounding, c
+        #    stays exactly zero.
+        zero = np.zeros_like(target.values)
+        tolerance = np.maximum(REFINEMENT_RTOL * target.y_scale, target.rounding)
+        U, lam, product, residual = refine(
+            lambda state, active: self._improved(state, active, target),
+            (zero, target.lam, zero, target.residual),
+            tolerance,
+            MAX_REFINEMENTS,
+            rate=0.9,
+        )
+        # 2. Back to the user's units, and the residual of f as it will be predicted.
+        y_unit, root = target.y_unit, self.problem.sqrt_weights
+        with np.errstate(over="ignore"):
+            c, lam = root * U * (y_unit / self.gram.unit), lam * y_unit
+        square = squared_norms(U)
+        quadratic = self._quadratic_form(U, product, square)
+        energy = quadratic + self.rho * square
+        solution = Solution(c, lam, energy, y_unit, self.rank, (), unit=self.gram.unit)
+        if predicted is not None:
+            solution.lam, f = predicted(c, lam)
+            residual = target.values - root * (f / y_unit) - self.rho * U
+        # 3. Certify: the gap is the mean square of the residual.
+        certificates = certify(
+            *(target.y_scale, y_unit),
+            primal=squared_norms(residual + self.rho * U) + self.rho * quadratic,
+            gap=squared_norms(residual),
+            fit_error=norms(residual),
+            constraint=relative_constraint(self.problem.P, U),
+            m=len(Y),
+        )
+        return replace(
+            solution,
+            certificates=certificates,
+            advice="The linear system is too ill-conditioned: a larger reg, a narrower kernel "
+            "or scaled data help.",
+        )
 
     def _improved(self, state, active, target):
         """One step of refinement: solve for the residual of the unfinished columns."""
@@ -270,10 +271,10 @@ class System:
         residual = target.values - self.problem.P @ lam - product - self.rho * U
         return U, lam, product, residual
 
-    def _quadratic_form(self, U, product):
-        """uᵀΦu, an error where it is negative beyond rounding."""
+    def _quadratic_form(self, U, product, square):
+        """uᵀΦu, an error where it is negative beyond rounding; `square` is uᵀu."""
         value = np.einsum("ij,ij->j", U, product)
-        if np.any(value < -1e-8 * self.gram.norm * squared_norms(U)):
+        if np.any(value < -1e-8 * self.gram.norm * square):
             raise ValueError(
                 _INDEFINITE.format(
                     where=" where Pᵀc = 0: cᵀΦc < 0 was found, and the objective has no minimum"
@@ -326,7 +327,6 @@ class System:
         np.fill_diagonal(Phi, self.store.diagonal)
         return bool(np.linalg.eigvalsh(Phi)[0] >= -1e3 * self.rounding_level)
 
-    @serial_blas
     def coef_covariance(self):
         """(Pᵀ(Φ + ρD⁻¹)⁻¹P)⁻¹, the covariance of λ per unit of scale."""
         T = self.problem.T

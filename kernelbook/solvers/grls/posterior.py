@@ -7,6 +7,7 @@ asked for, except for a precomputed kernel matrix, which could not be had again.
 import numpy as np
 
 from kernelbook.numeric.memory import room_for_gram
+from kernelbook.numeric.threads import serial_blas
 
 __all__ = ["DensePosterior"]
 
@@ -65,7 +66,9 @@ class DensePosterior:
         if self._system is None:
             m = len(self.P)
             with room_for_gram(m, 1, "ask a learner that was fitted to part of the sample."):
-                self._system = self._make(self.predictor.gram(), *self._refit)
+                gram = self.predictor.gram()
+                with serial_blas:
+                    self._system = self._make(gram, *self._refit)
         return self._system
 
     def has_coef_covariance(self):

@@ -48,6 +48,7 @@ __all__ = [
     "NullSpaceFactor",
     "PackedSymmetric",
     "SchurFactor",
+    "factored",
     "is_psd_on_null_space",
 ]
 
@@ -158,7 +159,7 @@ class SchurFactor:
     name = "cholesky"
 
     def __init__(self, store, Q, rho, jitter=0.0):
-        self.store, self.Q = store, Q
+        self.store, self.Q, self.jitter = store, Q, jitter
         store.restore()
         store.factor(rho + jitter)
         z = store.forward(Q)  # in Fortran order: its factor takes its place
@@ -217,7 +218,7 @@ class NullSpaceFactor:
     name = "nullspace"
 
     def __init__(self, store, Q, rho, jitter=0.0):
-        self.store, self.Q, self.rho = store, Q, rho
+        self.store, self.Q, self.rho, self.jitter = store, Q, rho, jitter
         self._V, self._N, tau = _project_kernel(store, Q)
         store.factor(rho + jitter)
         self._along = tau + rho + jitter  # what the factored matrix is on range Q
@@ -263,6 +264,28 @@ class NullSpaceFactor:
     def diagonal(self):
         """As for `SchurFactor`."""
         return _by_columns(lambda I: self.store.forward(project_out(self.Q, I)), len(self.Q))
+
+
+METHODS = {
+    "auto": (SchurFactor, NullSpaceFactor),
+    "cholesky": (SchurFactor,),
+    "nullspace": (NullSpaceFactor,),
+}
+
+
+def factored(store, Q, rho, method, rounding_level):
+    """The factor by the first method that succeeds, or None.
+
+    Where ρ is lost in the rounding of Φ, a larger one is factored: `jitter` says by how much.
+    """
+    jitters = (0.0, 10 * rounding_level, 1000 * rounding_level) if rho > 0 else (0.0,)
+    for jitter in jitters:
+        for kind in METHODS[method]:
+            try:
+                return kind(store, Q, rho, jitter)
+            except NotPositiveDefinite:
+                continue
+    return None
 
 
 def is_psd_on_null_space(store, Q, rounding):

@@ -10,7 +10,6 @@ from kernelbook.numeric.column_space import column_space
 __all__ = [
     "Solution",
     "certify",
-    "check_free_features",
     "rank_warnings",
     "zero_kernel_warnings",
 ]
@@ -103,18 +102,9 @@ def certify(y_scale, y_unit, primal, gap, fit_error, constraint=0.0, m=1):
     )
 
 
-def check_free_features(count, samples, observations):
-    """An error where there are more free features than samples."""
-    if count > max(samples, observations):
-        raise ValueError(
-            f"{count} free features on {samples} samples: more features than samples interpolate "
-            "any y.  Take fewer features, or more samples."
-        )
-
-
 def rank_warnings(features, P):
     """What to say where rounding, and not the features, has decided which of them count."""
-    r, l = features.rank, P.shape[1]
+    r, l = features.Q.shape[1], P.shape[1]
     if r < l and r < column_space(P).rank:
         return [
             f"sample_weight spans so many orders of magnitude that only {r} directions of the "

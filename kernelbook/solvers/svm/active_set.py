@@ -33,7 +33,7 @@ active set method for SVMs*, JMLR 7.
 import numpy as np
 from scipy import linalg
 
-from kernelbook.numeric.blas import cholesky, solve_factored
+from kernelbook.numeric.blas import cholesky, solve_factored, solve_semidefinite
 
 __all__ = [
     "FINAL_DAMPING_FACTOR", "INITIAL_DAMPING", "active_set_newton", "exact_step", "face_minimizer",
@@ -132,7 +132,9 @@ def face_minimizer(H, Q, v, r, lower, upper, beta, F, eps, max_clipped=0.5):
     z = start
     for _ in range(MAX_CLIPPING_ROUNDS):
         # The unit columns of B for clipped coordinates pick rows: nothing to store.
-        mu = _least_norm_solve(np.vstack([B.T @ W, W[clipped]]), np.append(B.T @ d, d[clipped]) - b)
+        mu = solve_semidefinite(
+            np.vstack([B.T @ W, W[clipped]]), np.append(B.T @ d, d[clipped]) - b
+        )
         kept, z = z[clipped], start + d - W @ mu
         z[clipped] = kept
         out = np.flatnonzero((z < lower) | (z > upper))
@@ -146,21 +148,6 @@ def face_minimizer(H, Q, v, r, lower, upper, beta, F, eps, max_clipped=0.5):
         clipped, b = np.append(clipped, out), np.append(b, z[out] - start[out])
         W = np.hstack([W, solve_factored(L, unit)])
     return np.clip(z, lower, upper), mu[: r.size]
-
-
-def _least_norm_solve(S, rhs):
-    """Solve Sx = rhs for positive semidefinite S; least norm where S is singular."""
-    if rhs.size == 0:
-        return rhs
-    try:
-        L, lower = linalg.cho_factor(S, lower=True, check_finite=False)
-        if L.diagonal().min() > 1e-6 * L.diagonal().max():
-            return linalg.cho_solve((L, lower), rhs, check_finite=False)
-    except linalg.LinAlgError:
-        pass
-    size, U = linalg.eigh(S, check_finite=False)
-    kept = size > 1e-13 * size[-1]
-    return U[:, kept] @ ((U[:, kept].T @ rhs) / size[kept])
 
 
 def exact_step(slope, curvature):

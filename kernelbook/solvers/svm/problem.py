@@ -234,7 +234,7 @@ class KernelSource:
     definiteness : {"pd", "cpd", "unknown"}
         What is known of the kernel.
     origin : (d,) array, optional
-        Where a linear kernel far from the origin is moved; see `estimators._centering`.
+        Where a linear kernel far from the origin is moved; see `Linear.far_origin`.
 
     Attributes
     ----------

@@ -27,6 +27,7 @@ Every point leaves through `svm.certificate.finish`, and its certificate alone d
 Chapter: book/computing/smo
 """
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 
@@ -138,7 +139,8 @@ def solve_binary(source, P, y, C, *, solver="auto", start=None, max_iter=-1, **o
         if solution is not None:
             return solution
     rest = {"start": start, "max_iter": max_iter, "overwrite": source.writable}
-    with room_for_matrix(source, y.size, y.size, solver):
+    small = y.size <= EXACT_UP_TO  # a few megabytes are there
+    with nullcontext() if small else room_for_matrix(source, y.size, y.size, solver):
         return solve_on_gram(source, source.gram(), P, y, C, solver=solver, **rest, **options)
 
 
@@ -193,7 +195,7 @@ def solve_robust(
     linear_offset : (m,) array, optional
         g, where the kernel is Φ = gram + g1ᵀ + 1gᵀ and the constant is in the span of the
         features: Φβ is then gram·β + (gᵀβ)1.  Points far from the origin have a linear kernel of
-        this form, whose entries would be all rounding error; see `estimators._centering`.
+        this form, whose entries would be all rounding error; see `Linear.far_origin`.
     start : (m,) array, optional
         A β to start from.
     product : callable, optional

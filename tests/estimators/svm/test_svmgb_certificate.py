@@ -19,8 +19,7 @@ from kernelbook import (
     ThinPlate,
 )
 from kernelbook.certificates import Certificate
-from kernelbook.estimators import _centering
-from kernelbook.kernels import FunctionKernel
+from kernelbook.kernels import FunctionKernel, inner
 from kernelbook.solvers.svm import convexity
 from kernelbook.solvers.svm.certificate import certify
 from kernelbook.solvers.svm.convexity import definiteness_of
@@ -126,7 +125,7 @@ def test_centring_does_not_change_which_lambda_is_chosen(monkeypatch):
     y = np.arange(40) % 2
     X = X + 100.0
     centred = SVMGBClassifier(Linear(), C=1e-6).fit(X, y)
-    monkeypatch.setattr(_centering, "CENTERING_RATIO", np.inf)
+    monkeypatch.setattr(inner, "CENTERING_RATIO", np.inf)
     plain = SVMGBClassifier(Linear(), C=1e-6).fit(X, y)
     assert np.all(np.abs(plain.dual_coef_) == 1e-6)
     np.testing.assert_allclose(centred.coef_, plain.coef_, atol=1e-9)

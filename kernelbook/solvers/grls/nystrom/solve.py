@@ -62,8 +62,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from kernelbook.numeric.conjugate_gradients import refine, restarted
-from kernelbook.numeric.linalg import norms, project_out, squared_norms
+from kernelbook.numeric.conjugate_gradients import restarted
+from kernelbook.numeric.linalg import norms, project_out, refine, squared_norms
 from kernelbook.numeric.tiles import silent
 from kernelbook.solvers.grls.nystrom.basis import CenterBasis
 from kernelbook.solvers.grls.nystrom.bounds import dropped_centers, prediction_rounding
