@@ -29,6 +29,7 @@ DEPENDENCIES = "import numba, numpy, scipy.linalg, scipy.sparse, sklearn.base, s
 IMPORT = """
 import numpy as np
 from kernelbook import Gaussian, GRLSRegressor, Polynomials, SVMGBClassifier
+from kernelbook import IncrementalSVMClassifier, PrimalSVMClassifier
 SVMGBClassifier, GRLSRegressor
 X = np.random.default_rng(0).normal(size=(200, 2))
 """
@@ -42,6 +43,12 @@ FITS = {
 FITS |= {
     name + COLD: FITS[name]
     for name in ("import and fit SVM-GB, m=200", "import and fit G-RLS, m=200")
+} | {
+    f"import and fit {name}, m=200{COLD}": f"{learner}().fit(X, X[:, 0] * X[:, 1] > 0)"
+    for name, learner in (
+        ("primal SVM", "PrimalSVMClassifier"),
+        ("incremental SVM", "IncrementalSVMClassifier"),
+    )
 }
 TIMED = """
 import os, time

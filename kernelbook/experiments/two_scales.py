@@ -141,7 +141,7 @@ def exact(K, y, C):
 
 
 def squared_hinge(K, y, C):
-    """C times the squared hinge is the hinge on K + I/2C with a box that nobody reaches."""
+    """C times the squared hinge is the hinge on K + I/2C with a box that no sample reaches."""
     return exact(K + np.eye(len(y)) / (2 * C), y, 1e6 * max(C, 1.0))
 
 

@@ -1,7 +1,7 @@
 """Is there room for large arrays?  Asked before they are allocated.
 
 A process that takes more memory than there is does not get an error on Linux: it is killed, or the
-machine stands still.  So whoever is about to allocate arrays of m×m or m×n numbers says first how
+machine stands still.  So a solver that will allocate arrays of m×m or m×n numbers says first how
 many bytes they are, for what, and what else would do: `room_for`.
 
 What is free is the least of

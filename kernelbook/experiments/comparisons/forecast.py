@@ -9,7 +9,7 @@ ahead, by the root of the mean squared error and by its central 50, 80 and 95 % 
 
 which is least, on average, for the true quantiles.
 
-The same features for everybody: 1, t, perhaps t², and four harmonics of the year.
+The same features for every method: 1, t, perhaps t², and four harmonics of the year.
 
     G-RLS            free features beside a Matérn process; kernel, reg by restricted likelihood
     smoothing spline kernel |t−t'|³, which *needs* 1 and t free; harmonics free

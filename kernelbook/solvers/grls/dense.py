@@ -40,7 +40,7 @@ refinement does what it can.  What it achieved is in the certificate.
 Φ is definite on ker Pᵀ; otherwise this is an error.
 
 **No kernel?**  Φ + ρI may be definite where Φ is not, if ρ is large; then (2) has a solution, which
-minimizes nothing.  So a matrix that nobody vouches for is tried on ker Pᵀ by itself.
+minimizes nothing.  So a matrix that is not known to be one is tried on ker Pᵀ by itself.
 
 **Rounding.**  The posterior variance k(x,x) − … is a difference that may be far smaller than its
 terms.  With f(x) = aᵀy, an error E in Φ moves it by aᵀEa, errors in k by 2aᵀδk; `variance` returns

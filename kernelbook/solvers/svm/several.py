@@ -66,7 +66,7 @@ class _Fit:
         self.max_iter, self.options = max_iter, options
         self.tolerance = options.get("tolerance", DEFAULT_TOLERANCE)
         self.solutions = [None] * len(problems)
-        self.tried = set()
+        self.smo_failed = set()
 
     @property
     def unsolved(self):
@@ -120,7 +120,7 @@ class _Fit:
                 solver=solver, definiteness=self.source.definiteness, start=self.starts[i],
                 # A pair has a copy of its own; one-vs-rest needs the matrix again.
                 overwrite=self.source.writable and not whole,
-                skip_smo=i in self.tried, max_iter=self.max_iter, **self.options,
+                skip_smo=i in self.smo_failed, max_iter=self.max_iter, **self.options,
             )  # fmt: skip
 
     # -------------------------------------------------------------------------- pairs of classes
@@ -132,7 +132,7 @@ class _Fit:
 
     def try_pairs(self, some, pairs, blocks, gram=None):
         """Try these problems on several threads."""
-        self.tried = set(some)
+        self.smo_failed = set(some)
 
         def attempt(i):
             data = self.data(i)

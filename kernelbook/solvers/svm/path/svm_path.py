@@ -56,7 +56,7 @@ class SVMPath:
     elbow_size : (K,) array
         How many samples lie on the margin with 0 < y_iβ_i < C w_i inside each piece.
     n_restarts : int
-        How often rounding errors defeated the path-following and the solution was found anew.
+        How often rounding errors defeated the path-following and the solution was computed afresh.
     """
 
     def __init__(self, pieces, gram, P, y, w, n_restarts):

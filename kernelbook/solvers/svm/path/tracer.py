@@ -28,7 +28,7 @@ MAX_START_GAP = 1e-6
 RESTARTS = 50
 """Restarts of one path; with more it counts as lost."""
 ATTEMPTS = 5
-"""So often a piece with a larger violation is traced anew; then it is kept, and `kkt` says so."""
+"""So often a piece with a larger violation is traced again; then it is kept, and `kkt` says so."""
 PERTURBATIONS = (1e-11, 1e-10, 1e-9, 1e-8, 1e-7)
 """Ties are broken by the least of these that leads to a start; each is another draw, too."""
 NARROW = 1e-14
