@@ -20,6 +20,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from kernelbook.estimators._sanity import check_dates
 from kernelbook.features import (
     GivenFeatures,
     as_features,
@@ -216,6 +217,7 @@ class FreeFeatureEstimator(BaseEstimator):
             )
         options = {"dtype": np.float64, "accept_sparse": "csr" if self._takes_sparse else False}
         if y:
+            check_dates(X)
             self.levels_ = self._levels_of(X) if is_frame(X) else {}
         if self.levels_:
             X = encoded(X, self.levels_)

@@ -18,6 +18,7 @@ __all__ = [
     "classes_and_penalties",
     "labels",
     "sample_penalties",
+    "signs",
 ]
 
 SMALLEST = float(np.finfo(float).tiny)
@@ -44,6 +45,12 @@ def classes_and_penalties(model, sample):
     """(classes, codes, C_i) of a classifier's sample, which must have two classes or more."""
     classes, codes = labels(sample.y)
     return classes, codes, sample_penalties(model.C, model.class_weight, classes, codes, sample.w)
+
+
+def signs(codes, count):
+    """±1: a vector for two classes, otherwise a column for each."""
+    one_hot = np.where(codes[:, None] == np.arange(count), 1.0, -1.0)
+    return one_hot[:, 1] if count == 2 else one_hot
 
 
 def check_positive(name, value):

@@ -24,11 +24,13 @@ from kernelbook.estimators._multiclass import (
     members,
     predicted,
 )
+from kernelbook.estimators._sanity import check_learner
 from kernelbook.estimators._validation import (
     check_matrix,
     check_parameters,
     check_positive,
     classes_and_penalties,
+    signs,
 )
 from kernelbook.estimators._warm_start import LastFit
 from kernelbook.features import check_order
@@ -192,7 +194,9 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
             check_matrix("P", P)
         with self._fresh():
             sample = self._sample(X, y, sample_weight, P)
-            support, origin = self._fit(sample, *classes_and_penalties(self, sample))
+            classes, codes, C = classes_and_penalties(self, sample)
+            check_learner(self, sample, signs(codes, classes.size))
+            support, origin = self._fit(sample, classes, codes, C)
             self._remember(sample, support, origin)
             self.origin_ = origin
         self._warn_unless_converged()

@@ -6,7 +6,8 @@ from sklearn.base import ClassifierMixin
 
 from kernelbook.bases import as_basis
 from kernelbook.estimators._base import FreeFeatureEstimator
-from kernelbook.estimators._validation import classes_and_penalties
+from kernelbook.estimators._sanity import check_learner
+from kernelbook.estimators._validation import classes_and_penalties, signs
 from kernelbook.numeric.memory import room_for
 
 __all__ = ["BasisClassifier"]
@@ -43,7 +44,9 @@ class BasisClassifier(ClassifierMixin, FreeFeatureEstimator):
     def _penalized_sample(self, X, y, sample_weight):
         """The sample, its classes, their codes, and the penalty C_i of each sample's loss."""
         sample = self._sample(X, y, sample_weight)
-        return sample, *classes_and_penalties(self, sample)
+        classes, codes, C = classes_and_penalties(self, sample)
+        check_learner(self, sample, signs(codes, classes.size))
+        return sample, classes, codes, C
 
 
 def seeded(basis, seed):

@@ -19,6 +19,7 @@ from kernelbook.bases.centers import choose_centers, given_centers
 from kernelbook.certificates import Certificate
 from kernelbook.distributed.predict import map_rows
 from kernelbook.estimators._base import FreeFeatureEstimator, as_given, explained, in_memory
+from kernelbook.estimators._sanity import check_learner
 from kernelbook.estimators.least_squares.progress import rows_bar
 from kernelbook.estimators.least_squares.tuning import tune_learner
 from kernelbook.features import check_order, evaluate, take_rows
@@ -176,11 +177,13 @@ class GRLS(FreeFeatureEstimator):
         replaced = self.solver == "fourier" and method.name != "fourier"
         if method.sums and method.std:  # Fourier: sums in memory, too
             self._fit_by_sums(sample, Y, box, grid)
+            check_learner(self, sample, Y)
             return
         if sample.P is None:
             sample.P = self._fit_features(sample) if given_P is None else given_P
         if not self._pairwise and self.kernel_.cpd_order:
             check_order(sample.P, sample.X, self.kernel_)
+        check_learner(self, sample, Y)
         shift = self._origin_shift(sample) if method.gram else None
         reg = self._choose_reg(sample, Y, shift, facts)
         if method.gram:

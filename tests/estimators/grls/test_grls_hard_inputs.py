@@ -36,6 +36,7 @@ def quiet(estimator, *args, **kwargs):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         estimator.fit(*args, **kwargs)
+    caught = [w for w in caught if "is practically" not in str(w.message)]  # extreme widths
     assert all(issubclass(w.category, ConvergenceWarning) for w in caught)
     return estimator, bool(caught)
 
@@ -96,6 +97,7 @@ def test_right_or_warned_against_exact_arithmetic(kernel, target):
             assert certificate.dual <= minimum + 1e-7 * size**2
 
 
+@pytest.mark.filterwarnings("ignore:.* is practically (the identity|constant)")
 def test_the_warning_says_the_gap():
     with pytest.warns(ConvergenceWarning, match=r"kkt=.*duality gap .*reg") as caught:
         GRLSRegressor(Gaussian(1e6), reg=1e-14).fit(X, TARGETS["noise"])

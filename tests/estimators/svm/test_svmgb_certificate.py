@@ -191,6 +191,7 @@ def test_a_function_that_is_a_kernel_is_as_good_as_ours():
         )
 
 
+@pytest.mark.filterwarnings("ignore:.* is practically (the identity|constant)")
 def test_every_row_of_a_large_matrix_is_looked_at():
     K = np.eye(1200)
     y = np.arange(1200) % 2
@@ -199,6 +200,7 @@ def test_every_row_of_a_large_matrix_is_looked_at():
         SVMGBClassifier("precomputed").fit(K, y)
 
 
+@pytest.mark.filterwarnings("ignore:.* is practically (the identity|constant)")
 def test_a_constant_hides_nothing():
     """1000 − Gaussian passes for nearly definite, but not where Σβ = 0."""
     X, y = xor(40)

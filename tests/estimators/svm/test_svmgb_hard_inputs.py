@@ -21,6 +21,8 @@ def fit_honestly(model, X, y, **fit):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, y, **fit)
+    of_the_data = "is practically", "independent columns for"  # what these tests are about
+    caught = [w for w in caught if not any(text in str(w.message) for text in of_the_data)]
     assert all(issubclass(w.category, ConvergenceWarning) for w in caught), caught
     warned = bool(caught)
     proof = model.certificate_
@@ -53,6 +55,7 @@ def test_widths_over_twelve_decades(kernel, width, C):
     assert proof.relative_gap < 1e-5
 
 
+@pytest.mark.filterwarnings("ignore:.* is practically (the identity|constant)")
 def test_a_width_so_small_that_nothing_is_alike_gives_the_formula():
     """K = I and no feature: α_i = min(1, C), one sample at a time."""
     X, y = xor(30)
@@ -167,6 +170,7 @@ def test_more_features_than_samples_is_an_error_but_not_for_a_pair_of_classes():
     np.testing.assert_array_equal(model.predict(X), many)
 
 
+@pytest.mark.filterwarnings("ignore:P has no constant in its span")
 def test_indicator_features_of_the_papers_experiment():
     """0/1 neighbour features: rank 2, the pair separated; λ by the rule and not by noise."""
     P = np.zeros((24, 20))
