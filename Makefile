@@ -16,7 +16,7 @@ export JUPYTER_DATA_DIR := $(HOME_OF_JUPYTER)/data
 export JUPYTER_RUNTIME_DIR := $(HOME_OF_JUPYTER)/runtime
 export MPLCONFIGDIR := $(HOME_OF_JUPYTER)/matplotlib
 
-.PHONY: help book pdf epub test lint unit coverage tampered notebooks strict lab live run bench fuzz class wheel warm lock audit clean env
+.PHONY: help book pdf epub test lint unit coverage tampered notebooks strict lab live run bench fuzz mutants class wheel warm lock audit clean env
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
@@ -75,6 +75,9 @@ bench: env  ## measure beside other libraries: make bench, make bench QUICK=1, m
 
 fuzz: env  ## random problems beside independent oracles, on from the last seed: make fuzz MINUTES=10 NAMES="svm"
 	@$(BIN)/python -m fuzz --minutes $(or $(MINUTES),5) $(NAMES)
+
+mutants: env  ## change the code that matters and see whether tests notice: make mutants NAMES="certificates"
+	@$(BIN)/python tools/mutants.py $(if $(MOST),--most $(MOST)) $(NAMES)
 
 class: env  ## grade a generated class of a hundred submissions: make class, or make class NAMES="svm primal"
 	@$(BIN)/python tools/grade_class.py $(NAMES)

@@ -225,6 +225,7 @@ def test_free_features_have_no_units():
     assert rows.loc["no free constant", "y + 1000"] > 1
 
 
+@pytest.mark.filterwarnings("ignore:P has 81 independent columns for 100 samples")
 def test_eighty_useless_free_features_cost_more_than_appended_ones():
     rows = {r["method"]: r["rmse_inside"] for r in trends.useless({"seed": 1, "features": 80})}
     assert rows["left out"] < rows["appended"] < rows["free"] / 2

@@ -170,7 +170,6 @@ def test_more_features_than_samples_is_an_error_but_not_for_a_pair_of_classes():
     np.testing.assert_array_equal(model.predict(X), many)
 
 
-@pytest.mark.filterwarnings("ignore:P has no constant in its span")
 def test_indicator_features_of_the_papers_experiment():
     """0/1 neighbour features: rank 2, the pair separated; λ by the rule and not by noise."""
     P = np.zeros((24, 20))
