@@ -38,6 +38,7 @@ CLASSES = {
     "bases.base": "Selection",
     "bases.orthonormal": "OrthonormalBasis",
     "solvers.grls.solution": "Solution",
+    "solvers.grls.tuning.settings": "Tuning TuningResult",
     "solvers.grls.predictor": "GramColumns KernelExpansion OriginShift",
     "solvers.grls.posterior": "DensePosterior",
     "solvers.grls.dense": "System",

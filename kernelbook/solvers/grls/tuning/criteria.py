@@ -28,6 +28,8 @@ equal rows say of the noise, and n log(W/m); m becomes W everywhere else.
 
 **Several outputs** share the kernel and γ; each has its own s.  Their log-likelihoods add up.
 
+Chapter: book/computing/likelihood
+
 References
 ----------
 Patterson & Thompson, Biometrika 58 (1971); Harville, J. Amer. Statist. Assoc. 72 (1977);

@@ -8,6 +8,8 @@
 
 Each evaluation is one factorization, and gives value and gradient.
 
+Chapter: book/computing/likelihood
+
 Reference: Byrd, Lu, Nocedal & Zhu, SIAM J. Sci. Comput. 16 (1995), for L-BFGS-B.
 """
 
