@@ -10,38 +10,6 @@ from tests.paths import BOOK, ROOT
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 PATHS = sorted(set(re.findall(r"`((?:kernelbook|book|tests|tools|assignments)/[\w./]+)`", TEXT)))
 
-MISSING_IN_CHAPTERS = {
-    ("book/computing/beyond", "kernelbook/solvers/grls/fourier/grid.py"),
-    ("book/computing/beyond", "kernelbook/solvers/grls/fourier/operator.py"),
-    ("book/computing/beyond", "kernelbook/solvers/grls/fourier/solve.py"),
-    ("book/computing/beyond", "kernelbook/solvers/grls/fourier/sums.py"),
-    ("book/computing/beyond", "kernelbook/solvers/grls/nystrom/basis.py"),
-    ("book/computing/beyond", "kernelbook/solvers/grls/nystrom/normal_equations.py"),
-    ("book/computing/beyond", "kernelbook/solvers/grls/nystrom/solve.py"),
-    ("book/computing/beyond", "kernelbook/solvers/grls/nystrom/sums.py"),
-    ("book/free/grls", "kernelbook/solvers/grls/saddle_factor.py"),
-    ("book/computing/fast", "kernelbook/solvers/svm/large/search.py"),
-    ("book/computing/fast", "kernelbook/solvers/svm/large/solve.py"),
-    ("book/computing/smo", "kernelbook/solvers/svm/interior.py"),
-    ("book/computing/smo", "kernelbook/solvers/svm/pairs/active_set.py"),
-    ("book/computing/smo", "kernelbook/solvers/svm/problem.py"),
-    ("book/free/svmgb", "kernelbook/solvers/svm/certificate.py"),
-    ("book/free/svmgb", "kernelbook/solvers/svm/feasibility.py"),
-    ("book/free/svmgb", "kernelbook/solvers/svm/multipliers.py"),
-    ("book/free/svmgb", "kernelbook/solvers/svm/reference.py"),
-}
-"""(chapter, file): the file names the chapter, which does not name the file yet."""
-
-MISSING_IN_FILES = {
-    ("book/free/svmgb", "kernelbook/solvers/svm/smo.py"),
-    ("book/primal/solvers", "kernelbook/solvers/primal/dcd.py"),
-    ("book/primal/solvers", "kernelbook/solvers/primal/newton.py"),
-    ("book/primal/solvers", "kernelbook/solvers/primal/pegasos.py"),
-    ("book/primal/solvers", "kernelbook/solvers/primal/proximal.py"),
-    ("book/primal/union", "kernelbook/estimators/primal_svm.py"),
-}
-"""(chapter, file): the chapter names the file, which does not name the chapter yet."""
-
 
 def chapters():
     """The text of each chapter, by its path without the suffix."""
@@ -88,11 +56,11 @@ def test_the_ten_questions_have_an_answer():
 def test_a_file_names_chapters_that_exist_and_name_it(file):
     for chapter in named_chapters(file):
         assert chapter in CHAPTERS, f"{file} names {chapter}, which does not exist"
-        assert names(chapter, file) or (chapter, file) in MISSING_IN_CHAPTERS
+        assert names(chapter, file)
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_a_chapter_names_files_that_exist_and_name_it(chapter):
     for file in sorted(set(re.findall(r"kernelbook/[\w/]+\.py", CHAPTERS[chapter]))):
         assert file in FILES, f"{chapter} names {file}, which does not exist"
-        assert chapter in named_chapters(file) or (chapter, file) in MISSING_IN_FILES
+        assert chapter in named_chapters(file)

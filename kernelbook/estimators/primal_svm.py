@@ -6,6 +6,8 @@ e an orthonormal basis made of the functions that `basis` names, φ the free fea
 coordinates x̂_k = e_k(x) the norm is ‖w‖, so this is a linear machine (paper C), with the bias
 replaced by any number of free features (papers A and B).  Orthonormal bases are in
 `kernelbook.bases.orthonormal`, the solvers in `kernelbook.solvers.primal.solve`.
+
+Chapter: book/primal/union
 """
 
 import warnings

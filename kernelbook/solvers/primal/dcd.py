@@ -19,11 +19,13 @@ multipliers λ⁰ and penalty ρ, coordinate descent runs on the problem with th
 the features behave like √ρ P_i appended to x̂_i, and every so often λ⁰ ← λ.  In the primal this is
 the proximal point method: the penalty ‖λ − λ⁰‖²/2ρ is on the distance of λ from its *last value*
 and not from zero, and so vanishes in the limit.  Many samples determine λ, so a few such updates
-suffice, whatever ρ.  Chapter `primal/solvers` derives the method.
+suffice, whatever ρ.
 
 *Shrinking*, nearly as in LIBLINEAR: a coordinate at its bound may leave the working set if its
 slope exceeds half the largest slope of the last sweep.  (LIBLINEAR restores the working set once it
 has converged; we look at all samples more often, and restore those that violate.)
+
+Chapter: book/primal/solvers
 
 References
 ----------

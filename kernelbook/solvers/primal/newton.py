@@ -4,8 +4,6 @@ The problem, in the book's letters (M basis functions, ℓ free features):
 
     minimize  Φ(w, λ) = ½‖w‖² + Σ c_i (1 − y_i f_i)₊²,       f = X̂w + Pλ .
 
-Chapter `primal/solvers` derives the method.
-
 **One formula for several losses.**  Its dual variable, α_i = 2c_i (1 − y_i f_i)₊, is a clipped
 linear function of the margin.  `finite_newton` works for every loss with that property,
 
@@ -31,6 +29,8 @@ When both F and M are large (sparse text) the step is computed by conjugate grad
 variable, safeguarded by a bracket, finds its zero exactly: it ends at the first iterate on the
 right piece, usually the third or fourth.  With it the method ends after finitely many steps, at the
 first full step that keeps F: the piece's minimizer is then the minimizer.
+
+Chapter: book/primal/solvers
 
 References
 ----------

@@ -25,7 +25,9 @@ O(1/√epochs) in (w, λ), is then summable, which is what the proximal point me
 when its subproblems are solved inexactly.  In the end λ is solved for exactly, given w: a
 convex problem in as many unknowns as there are features.
 
-Expect few digits: the gap falls like 1/epochs.  Chapter `primal/solvers` derives the method.
+Expect few digits: the gap falls like 1/epochs.
+
+Chapter: book/primal/solvers
 
 References
 ----------

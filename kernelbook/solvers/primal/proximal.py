@@ -13,14 +13,15 @@ is the dual variable of a smooth loss, Moreau's envelope of the given one around
 done for λ with the proximal term ‖λ − λ_k‖²/2ρ: a λ that no row determines then keeps its last
 value.  Each subproblem is a strongly convex, piecewise quadratic function of (w, λ), which
 `finite_newton` solves exactly; then α ← α⁺ and λ_k ← λ.  This is Rockafellar's proximal method of
-multipliers, that is, the proximal point algorithm on the saddle function of the problem.  Chapter
-`primal/solvers` has a short version.
+multipliers, that is, the proximal point algorithm on the saddle function of the problem.
 
 It converges for all σ, ρ > 0, from any start, whether or not β and λ are unique; linearly for a
 piecewise linear-quadratic problem, and the rate improves with σ and ρ, which therefore grow.
 From a good start (`solvers.primal.dcd`) it needs a handful of Newton steps.  A subproblem is solved
 only to a tenth of the residual so far: the method still converges (Rockafellar asks for summable
 errors), and half of the Newton steps are saved.
+
+Chapter: book/primal/solvers
 
 References
 ----------

@@ -25,7 +25,7 @@ rows of K and a few passes over vectors of length m; K is read row by row and is
 **Other features** Q enter as an augmented Lagrangian (`augmented_smo`): ρQQᵀ is part of K, and
 after each run the multipliers are updated, ν += ρQᵀβ.
 
-Chapter: book/computing/smo
+Chapters: book/computing/smo, book/free/svmgb
 
 References
 ----------
