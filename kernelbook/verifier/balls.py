@@ -11,6 +11,8 @@ sum has a relative error below 2⁻¹⁰⁴, the product one below 2⁻¹⁰² (
 2⁻¹⁰⁰ is charged for both.  The bounds themselves are computed in doubles, from terms that are not
 negative, and a factor 1 + 2⁻⁴⁰ is more than their rounding.
 
+Chapter: book/back/verify
+
 References
 ----------
 Joldes, Muller & Popescu, *Tight and rigorous error bounds for basic building blocks of double-word

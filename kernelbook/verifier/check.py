@@ -7,6 +7,8 @@ With L_i the loss of sample i, L*_i its conjugate, and any β with Pᵀβ = 0, F
 a sum in which no term is negative.  `verify` moves the coefficients that it finds to such a β,
 evaluates f, adds up in balls, and compares.  Over a basis whose span is not the whole space Σ β_i
 K(x_i, ·) is replaced by its projection.
+
+Chapter: book/back/verify
 """
 
 from dataclasses import dataclass

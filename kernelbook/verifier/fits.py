@@ -1,4 +1,7 @@
-"""What a fit says: f at the samples, its norm, and a feasible point of the dual."""
+"""What a fit says: f at the samples, its norm, and a feasible point of the dual.
+
+Chapter: book/back/verify
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -2,6 +2,8 @@
 
 The formulas are those of the docstrings, written once more.  What is a function of the user's own
 (a kernel, features, basis functions) is what it returns; each such thing is added to `assumed`.
+
+Chapter: book/back/verify
 """
 
 from typing import Any

@@ -79,7 +79,8 @@ def separated(problem) -> PrimalSolution | None:
         return None
     coef = q.back @ nu
     for _ in range(3):  # no rounding error may leave a margin, and so a loss, below one
-        least = np.min(q.y * (q.features @ coef))
+        rounding = 2 * coef.size * EPS * (np.abs(q.features) @ np.abs(coef))
+        least = np.min(q.y * (q.features @ coef) - rounding)  # in whatever order they are added
         if least >= 1.0:
             break
         coef = coef * ((1.0 + 4 * EPS) / least)

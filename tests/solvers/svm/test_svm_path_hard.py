@@ -1,6 +1,7 @@
 """The path in C where several events coincide, matrices are singular, or rounding has the say."""
 
 import warnings
+from fractions import Fraction
 from itertools import islice
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kernelbook import svm_path
+from kernelbook import Gaussian, svm_path
 from kernelbook.solvers.svm.path import ParametricQP, PathError
 from kernelbook.solvers.svm.path.gram import DenseGram
 from kernelbook.solvers.svm.path.inverse import PivotedInverse
@@ -360,3 +361,35 @@ def test_steps_in_the_last_digit_are_no_progress(monkeypatch):
     monkeypatch.setattr(qp, "_pivot", lambda sample, side: None)
     with pytest.raises(PathError, match="no progress"):
         list(islice(qp.follow(2 * C), 10**4))
+
+
+def nearly_dependent(seed, size=1e-10):
+    """Features that depend on each other but for `size`, which separates the sample if odd."""
+    rng, n = np.random.default_rng(seed), 30
+    X = rng.normal(size=(n, 2))
+    y = np.where(X[:, 0] + 0.3 * rng.normal(size=n) > 0, 1.0, -1.0)
+    odd = y + 0.1 * rng.normal(size=n) if seed % 2 else rng.normal(size=n)
+    P = np.column_stack([np.ones(n), X[:, 0], X[:, 0] + size * odd, X[:, 1]])
+    return Gaussian()(X), P, y
+
+
+@pytest.mark.parametrize("seed", range(1, 20, 2))
+def test_an_objective_of_zero_is_zero_in_whatever_order_it_is_added_up(seed):
+    """λ is 10⁹ and more: margins of one in one order were 1 − 10⁻⁷ in another, times C = 6e4."""
+    gram, P, y = nearly_dependent(seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        path = svm_path(gram, P, y, 6e4)
+    for C in (1.0, 6e4):
+        _, lam = path(C)
+        f = [sum(Fraction(p) * Fraction(v) for p, v in zip(row, lam, strict=True)) for row in P]
+        loss = C * sum(max(0.0, float(1 - Fraction(s) * v)) for s, v in zip(y, f, strict=True))
+        assert path.certificate(C).primal == loss == 0.0
+
+
+@pytest.mark.parametrize("seed", [2, 10, 20])
+def test_a_gap_of_more_than_a_thousandth_warns(seed):
+    gram, P, y = nearly_dependent(seed)
+    with pytest.warns(UserWarning, match="gap|breaks the conditions"):
+        path = svm_path(gram, P, y, 6e4)
+    assert path.certificate(6e4).relative_gap > 1e-3

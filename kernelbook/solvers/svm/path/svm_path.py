@@ -35,6 +35,8 @@ WARN_VIOLATION = 1e-5
 """A violation of the optimality conditions that is worth a warning."""
 COPIES = 5
 """Matrices of the size of the Gram matrix that a path takes: what it keeps, and to project it."""
+WARN_GAP = 1e-3
+"""The same of a duality gap, relative to the objective."""
 OPTIMAL = 1e-10
 """A λ that breaks no margin by more than this counts as optimal."""
 
@@ -89,9 +91,13 @@ class SVMPath:
         return beta, lam if beta.any() or C == 0 else self._lift_margins(lam)
 
     def _lift_margins(self, lam):
-        """λ with no margin below one by rounding, where the features separate: C times that."""
+        """λ with no margin below one by rounding, in whatever order Pλ is added up.
+
+        Where the features separate the sample, such a margin costs C times what it lacks.
+        """
         for _ in range(3):
-            least = np.min(self._y * (self._P @ lam), initial=1.0)
+            rounding = 2 * self._P.shape[1] * EPS * (np.abs(self._P) @ np.abs(lam))
+            least = np.min(self._y * (self._P @ lam) - rounding, initial=1.0)
             if not 0.5 < least < 1.0:
                 break
             lam = lam * ((1.0 + 4 * EPS) / least)
@@ -224,7 +230,25 @@ def svm_path(gram, P, y, C_max=1e3, sample_weight=None) -> SVMPath:
             "the gap.",
             stacklevel=2,
         )
+        return path
+    if not 1e-100 < np.abs(gram).max() < 1e100:  # squares of β would leave the range of doubles
+        return path
+    C, gap = _worst_gap(path)
+    if gap > WARN_GAP:
+        warnings.warn(
+            f"at C={C:.3g} rounding leaves a duality gap of {gap:.1e} of the objective: β and λ "
+            "are large there.  A smaller C_max avoids that, or features that depend less on each "
+            "other.  See certificate(C).",
+            stacklevel=2,
+        )
     return path
+
+
+def _worst_gap(path):
+    """(C, relative gap) at the ends of those pieces whose violation allows the largest gaps."""
+    allowed = path.kkt * path.C[1:]
+    ends = path.C[1:][np.argsort(-allowed)[:10]]
+    return max(((C, path.certificate(C).relative_gap) for C in ends), key=lambda pair: pair[1])
 
 
 def _numbers(name, value, what):
