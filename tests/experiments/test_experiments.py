@@ -84,6 +84,37 @@ def test_a_terminated_command_ends_like_an_interrupted_one(tmp_path, monkeypatch
     assert signal.getsignal(signal.SIGTERM) is before
 
 
+def _runs_until_killed(folder, at):
+    """A run in a process of its own, which notes each cell that it ends and is killed in one."""
+
+    def ends_here(cell):
+        if cell["x"] == at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        rows = squares(cell)
+        with (folder / "ended").open("a") as file:
+            file.write(f"{cell['x']}\n")
+        return rows
+
+    child = os.fork()
+    if child == 0:
+        try:
+            run(replace(toy(), run=ends_here), folder / "out", progress=False)
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def test_a_killed_run_loses_no_finished_cell_and_repeats_none(tmp_path):
+    """SIGKILL leaves no time to tidy up; it strikes once in every cell but the first."""
+    for at in range(1, 6):
+        assert _runs_until_killed(tmp_path, at) == -signal.SIGKILL
+        assert (tmp_path / "ended").read_text().split() == [str(x) for x in range(at)]
+    assert _runs_until_killed(tmp_path, None) == 0
+    assert (tmp_path / "ended").read_text().split() == [str(x) for x in range(6)]
+    whole = run(toy(), tmp_path / "whole", progress=False)
+    assert (tmp_path / "out" / "toy.csv").read_bytes() == whole.table.read_bytes()
+
+
 def test_resumed_and_whole_runs_write_the_same_table(tmp_path, monkeypatch):
     whole = run(toy(), tmp_path / "whole", progress=False)
     monkeypatch.setattr("kernelbook.experiments.running.workers.timed", _breaks_after(4))
