@@ -61,7 +61,20 @@ def fit_blocks(job, X, y, sample_weight=None):
             raise ValueError("X contains NaN or infinity; drop or impute those rows.")
     job.freeze(survey)
     worker = dask.delayed(job, traverse=False)
-    return tree_sum([dask.delayed(_sums)(worker, *block) for block in blocks])
+    sums = tree_sum([dask.delayed(_sums)(worker, *block) for block in blocks])
+    if survey is not None:
+        _require_same_rows(survey.count, getattr(sums, "m", 0))
+    return sums
+
+
+def _require_same_rows(before, now):
+    """An error for data that change while they are read."""
+    if before != now:
+        raise ValueError(
+            f"X had {before} rows of positive weight when they were surveyed, and {now} when they "
+            "were summed: the data change between two passes.  Write them to files that stay, or "
+            "keep them in the cluster's memory: X.persist()."
+        )
 
 
 def _sums(job, X, y, w):
@@ -77,6 +90,8 @@ class Survey:
     low, high : (d,) arrays
         The box of the rows.
     labels : array or None
+    count : int
+        How many rows there are.
     drawn : int
         How many rows to draw.
     keys, rows : arrays
@@ -86,6 +101,7 @@ class Survey:
     low: np.ndarray
     high: np.ndarray
     labels: np.ndarray | None
+    count: int
     drawn: int
     keys: np.ndarray
     rows: np.ndarray
@@ -101,7 +117,7 @@ class Survey:
         with np.errstate(invalid="ignore", over="ignore"):
             low, high = X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf)
             keys = np.log(np.random.RandomState(seed).uniform(size=len(w))) / w
-        return cls(low, high, found, drawn, *_largest(drawn, keys, X))
+        return cls(low, high, found, len(w), drawn, *_largest(drawn, keys, X))
 
     def merge(self, other):
         """The survey of two sets of rows together."""
@@ -109,7 +125,8 @@ class Survey:
         rows = np.concatenate([self.rows, other.rows])
         labels = None if self.labels is None else np.union1d(self.labels, other.labels)
         low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
-        return Survey(low, high, labels, self.drawn, *_largest(self.drawn, keys, rows))
+        count = self.count + other.count
+        return Survey(low, high, labels, count, self.drawn, *_largest(self.drawn, keys, rows))
 
 
 def _largest(drawn, keys, rows):

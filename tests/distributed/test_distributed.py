@@ -4,6 +4,7 @@ import json
 import os
 import re
 import tempfile
+import time
 from multiprocessing import get_all_start_methods
 from pathlib import Path
 
@@ -381,3 +382,45 @@ def test_the_program_of_the_book_runs(client, tmp_path):
     exact = GRLSRegressor(Gaussian(0.15), Polynomials(2), **options).fit(frame[["u", "v"]], Y)
     off = learner.predict(frame[["u", "v"]]) - exact.predict(frame[["u", "v"]])
     assert np.sqrt(np.mean(off**2)) <= learner.tol * (np.std(Y) + 1e-4 * np.sqrt(np.mean(Y**2)))
+
+
+class Unsteady:
+    """A block that is read anew each time.
+
+    When it has been read `at` times, the worker that reads it is killed, or the block is shorter
+    from then on, by `what`.
+    """
+
+    def __init__(self, folder, at, what):
+        self.folder, self.at, self.what, self.home = Path(folder), at, what, os.getpid()
+
+    def __call__(self, rows):
+        reads = len(list(self.folder.iterdir()))
+        (self.folder / f"{reads}-{os.getpid()}-{time.monotonic_ns()}").touch()
+        if self.what == "shorter" and reads >= self.at:
+            return rows[:-1]
+        if self.what == "killed" and reads == self.at and os.getpid() != self.home:
+            os.kill(os.getpid(), 9)
+        return rows
+
+    def array(self, rows):
+        block = dask.delayed(self, pure=False)(rows)
+        return da.from_delayed(block, (np.nan, *rows.shape[1:]), float)
+
+
+@pytest.mark.parametrize("at", [0, 1, 2], ids=["pilot", "survey", "sums"])
+def test_a_worker_killed_at_each_stage_loses_nothing(client, alone, at, tmp_path):
+    x = da.concatenate([Unsteady(tmp_path, at, "killed").array(X[:150]), *dask_arrays(X[150:])])
+    y, w = (da.concatenate([da.from_array(a[:150]), *dask_arrays(a[150:])]) for a in (Y, W))
+    ours = GRLSRegressor(**ARGUMENTS).fit(x, y, w)
+    assert len(list(tmp_path.iterdir())) > at + 1  # it was read again
+    np.testing.assert_allclose(ours.predict(Z), alone.predict(Z), rtol=1e-8)
+
+
+def test_data_that_change_between_two_passes_are_refused(tmp_path):
+    with dask.config.set(scheduler="synchronous"):
+        block = Unsteady(tmp_path, 4, "shorter")  # X and y are read for the pilot and the survey
+        both = block.array(np.c_[X[:100], Y[:100]])
+        x, y = both[:, :2], both[:, 2]
+        with pytest.raises(ValueError, match=r"had 100 rows .* and 99 when they were summed"):
+            GRLSRegressor(**ARGUMENTS).fit(x, y)
