@@ -1,6 +1,6 @@
 """A fitted model as the rest of this room sees it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from kernelbook.inference.functionals import Functionals
 from kernelbook.inference.needed import ComponentTest, features_needed, kernel_needed
 from kernelbook.inference.residuals import LeaveOneOut, leave_one_out
 from kernelbook.inference.small_sample import Corrected, corrected
+from kernelbook.solvers.grls.tuning.search import criteria_at
 
 __all__ = ["Model"]
 
@@ -103,6 +104,15 @@ class Model:
             float(self.deviation[0]) ** 2,
             self.free,
         )
+
+    def criteria(self, parameters: Mapping[str, float]) -> dict[str, float]:
+        """Every criterion with other values of some parameters."""
+        posterior, given = self.posterior, dict(parameters)
+        reg = given.pop("reg", posterior.reg)
+        kernel = posterior.predictor.kernel.tuned(given)
+        weights = None if (posterior.weights == 1).all() else posterior.weights
+        centers = posterior.predictor.centers
+        return criteria_at(kernel, centers, posterior.P, self.targets(), reg, weights)
 
     def test(self, component: Component) -> ComponentTest:
         """Whether a component is needed."""

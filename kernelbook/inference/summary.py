@@ -9,7 +9,6 @@ import numpy as np
 from kernelbook.features import lost_features
 from kernelbook.inference.model import Model
 from kernelbook.inference.table import Estimates, framed
-from kernelbook.solvers.grls.tuning.search import criteria_at
 
 __all__ = ["KernelPart", "Summary", "summarize"]
 
@@ -135,13 +134,9 @@ def _facts(model: Model) -> list[tuple[str, str]]:
 
 def _likelihood(model):
     """The restricted log-likelihood, where the kernel is known."""
-    posterior = model.posterior
     if not model.components:
         return []
-    weights = None if (posterior.weights == 1).all() else posterior.weights
-    arrays = posterior.predictor.centers, posterior.P, model.targets(), posterior.reg, weights
-    value = criteria_at(posterior.predictor.kernel, *arrays)["reml"]
-    return [("Log-likelihood (REML)", f"{value:.4f}")]
+    return [("Log-likelihood (REML)", f"{model.criteria({})['reml']:.4f}")]
 
 
 def _notes(model: Model, names: Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@ from scipy.stats import t as student
 from kernelbook.plotting.effects import new_axes
 from kernelbook.plotting.style import COLORS
 
-__all__ = ["plot_leave_one_out", "plot_residuals"]
+__all__ = ["plot_leave_one_out", "plot_likelihood", "plot_residuals"]
 
 
 def plot_residuals(model: Any, X: Any, axes: Any = None) -> list[Any]:
@@ -43,6 +43,41 @@ def plot_residuals(model: Any, X: Any, axes: Any = None) -> list[Any]:
     right.set_xlabel("quantile of Student's t")
     right.set_ylabel("studentized residual")
     return [left, right]
+
+
+def plot_likelihood(
+    model: Any, parameter: str, values: Any = None, criterion: str = "reml", ax: Any = None
+) -> Any:
+    """A criterion over one parameter, the others as fitted; the value of the fit is marked.
+
+    Parameters
+    ----------
+    model : fitted GRLSRegressor
+    parameter : str
+        One of `model.kernel_.tunable()`, or "reg".
+    values : array, optional
+        By default a factor of ten to either side of the fit.
+    criterion : {"reml", "ml", "loo", "gcv"}
+        The log-likelihoods are drawn as they are, the other two on a logarithmic scale.
+    ax : axes, optional
+    """
+    known = {**model.kernel_.tunable(), "reg": model.reg_}
+    if parameter not in known:
+        raise ValueError(f"parameter={parameter!r} is not one of {', '.join(known)}.")
+    if criterion not in ("reml", "ml", "loo", "gcv"):
+        raise ValueError(f"criterion={criterion!r} must be 'reml', 'ml', 'loo' or 'gcv'.")
+    at = known[parameter]
+    values = at * np.geomspace(0.1, 10, 41) if values is None else np.asarray(values, dtype=float)
+    found = [model.criteria({parameter: float(value)})[criterion] for value in values]
+    (ax,) = new_axes(ax, 1)
+    ax.plot(values, found, color=COLORS.blue)
+    ax.plot([at], [model.criteria()[criterion]], "o", color=COLORS.red)
+    ax.set_xscale("log")
+    if criterion in ("loo", "gcv"):
+        ax.set_yscale("log")
+    ax.set_xlabel(parameter)
+    ax.set_ylabel(criterion)
+    return ax
 
 
 def plot_leave_one_out(model: Any, y: Any, ax: Any = None, level: float = 0.95) -> Any:

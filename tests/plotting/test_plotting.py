@@ -11,6 +11,7 @@ from kernelbook import Categorical, GRLSRegressor, Matern
 from kernelbook.plotting import (
     plot_components,
     plot_leave_one_out,
+    plot_likelihood,
     plot_map,
     plot_partial,
     plot_residuals,
@@ -81,6 +82,18 @@ def test_a_map_shows_f_and_its_standard_deviation(model):
     assert (left.get_xlabel(), left.get_ylabel()) == ("x", "y")
 
 
+def test_a_likelihood_over_a_width(model):
+    name = "left__left__width"
+    ax = plot_likelihood(model, name, [0.1, 0.3, 0.9])
+    line, mark = ax.lines
+    assert abs(line.get_ydata()[1] - mark.get_ydata()[0]) < 1e-9
+    for value, shown in zip(line.get_xdata(), line.get_ydata(), strict=True):
+        other = GRLSRegressor(KERNEL.tuned({name: value}), model.features, reg=model.reg)
+        head = dict(other.fit(X, Z.to_numpy()).summary().facts)
+        assert head["Log-likelihood (REML)"] == f"{shown:.4f}"
+    assert plot_likelihood(model, "reg", [1e-3], "loo", ax) is ax
+
+
 @pytest.mark.parametrize(
     ("message", "draw"),
     [
@@ -88,6 +101,8 @@ def test_a_map_shows_f_and_its_standard_deviation(model):
         ("depends on 0 columns", lambda m: plot_components(m, X, ["Intercept"])),
         ("axes: 2 are needed", lambda m: plot_map(m, X, ["x", "y"], plt.gca())),
         ("column='z' is no column", lambda m: plot_partial(m, X, "z")),
+        ("parameter='width' is not one of", lambda m: plot_likelihood(m, "width")),
+        ("criterion='aic' must be", lambda m: plot_likelihood(m, "reg", criterion="aic")),
         ("pass the sample", lambda m: plot_residuals(m, X[:5])),
         ("pass the y of the fit", lambda m: plot_leave_one_out(m, Z[:5])),
     ],

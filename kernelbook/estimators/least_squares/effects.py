@@ -4,6 +4,7 @@
 """
 
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -247,6 +248,27 @@ class Effects:
                 for name, value in vars(found).items()
             }
         )
+
+    def criteria(self, parameters: Mapping[str, float] | None = None) -> dict[str, float]:
+        """Restricted likelihood "reml", "ml", "loo" and "gcv", the free features as fitted.
+
+        Parameters
+        ----------
+        parameters : dict of str to float, optional
+            Other values, by the names of `kernel_.tunable()` and "reg"; by default those fitted.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from kernelbook import GRLSRegressor, Gaussian
+        >>> X = np.linspace(0, 1, 30)[:, None]
+        >>> f = GRLSRegressor(Gaussian(0.2)).fit(X, np.sin(9 * X[:, 0]))
+        >>> f.criteria({"width": 0.5})["reml"] > f.criteria({"width": 0.02})["reml"]
+        True
+        """
+        check_is_fitted(self, "coef_")
+        self._components()  # refuses a precomputed matrix, which has no parameters
+        return self._model("criteria").criteria(parameters or {})
 
     def test_component(self, name: str) -> ComponentTest:
         """Whether a component is needed: `name` is one of those of `predict_components`.
