@@ -19,6 +19,7 @@ CASES = [
     (kb.GRLSRegressor(kb.Matern(1.0) * kb.Categorical(columns=1), reg=1e-3), TARGET),
     (kb.GRLSRegressor(kb.Linear()), TARGET),
     (kb.GRLSClassifier(features=None), THREE),
+    (kb.GRLSRegressor(kb.Matern(1.0), tune=kb.Tuning("loo", fixed="width", starts=1)), TARGET),
     (kb.GRLSRegressorCV(), TARGET),
     (kb.GRLSClassifierCV(), THREE),
     (kb.GRLSRegressor(solver="nystrom", n_centers=7, random_state=0), TARGET),
