@@ -5,6 +5,7 @@ import re
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.paths import ROOT
@@ -85,8 +86,16 @@ def test_files_and_targets_that_are_named_exist(path):
 
 
 def test_the_code_of_the_front_page_runs():
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    readme = (ROOT / "README.md").read_text()
+    table, code = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
     rng = np.random.default_rng(0)
+    mud = pd.DataFrame(rng.uniform(0, 3000, (60, 2)), columns=["x", "y"])
+    mud["dist"], mud["soil"] = rng.uniform(0, 1, 60), rng.integers(1, 4, 60)
+    mud["zinc"] = np.exp(6 - mud["dist"] + np.sin(mud["x"] / 500) + 0.2 * rng.normal(size=60))
+    scope = {"np": np, "table": mud, "new_places": mud[:5]}
+    exec(compile(table, "README.md", "exec"), scope)
+    assert (scope["low"] < scope["high"]).all()
+    assert scope["f"].shape == (5,)
     X = rng.uniform(-1, 1, (30, 2))
     labels = np.where(X[:, 0] + 0.3 * rng.normal(size=30) > 0, 1, -1)
     scope = {"X": X, "y": X[:, 0] + np.sin(3 * X[:, 1]), "X_new": X[:5], "labels": labels}
