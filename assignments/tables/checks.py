@@ -241,7 +241,7 @@ SLIPS = {
         Slip(
             profile_likelihood,
             "this is the likelihood of $y$ with the best $\\lambda$, not the "
-            "restricted one: see the chapter on choosing the regularization.",
+            "restricted one: see the chapter Choosing by likelihood.",
         ),
         Slip(
             all_rows_counted,

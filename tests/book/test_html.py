@@ -168,6 +168,10 @@ EMBEDDED = {
     "free/grls": "regression",
     "free/svmgb": "classification",
     "primal/incremental": "basis-functions",
+    "foundations/representer": "losses",
+    "computing/smo": "smo",
+    "computing/choosing": "path",
+    "computing/likelihood": "likelihood",
 }
 
 
