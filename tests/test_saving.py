@@ -16,7 +16,7 @@ CASES = [
     (kb.SVMGBClassifier(kb.Gaussian([1.0, 2.0]) + 0.3 * kb.Linear(columns=[0])), THREE),
     (kb.SVMGBClassifier(kb.ThinPlate(), kb.Polynomials(1), class_weight={0: 2.0}), TWO),
     (kb.SVMGBClassifier(), THREE.astype(object)),
-    (kb.GRLSRegressor(kb.Matern(1.0) * kb.Categorical(columns=1), reg=1e-3), TARGET),
+    (kb.GRLSRegressor(kb.Matern(1.0) + 0.5 * kb.Categorical(columns=1), reg=1e-3), TARGET),
     (kb.GRLSRegressor(kb.Linear()), TARGET),
     (kb.GRLSClassifier(features=None), THREE),
     (kb.GRLSRegressor(kb.Matern(1.0), tune=kb.Tuning("loo", fixed="width", starts=1)), TARGET),
