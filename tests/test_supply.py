@@ -40,6 +40,7 @@ def test_uv_is_fetched_with_its_own_hashes(tmp_path):
 
 
 UNPICKLED = {
+    "kernelbook/cli.py": "`kernelbook verify`, and only with --trust-pickle",
     "kernelbook/numeric/jit.py": "the user's own cache of compiled code, in a folder of theirs",
 }
 

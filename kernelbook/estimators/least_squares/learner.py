@@ -183,7 +183,6 @@ class GRLS(FreeFeatureEstimator):
             sample.P = self._fit_features(sample) if given_P is None else given_P
         if not self._pairwise and self.kernel_.cpd_order:
             check_order(sample.P, sample.X, self.kernel_)
-        check_learner(self, sample, Y)
         shift = self._origin_shift(sample) if method.gram else None
         reg = self._choose_reg(sample, Y, shift, facts)
         if method.gram:
@@ -193,6 +192,7 @@ class GRLS(FreeFeatureEstimator):
                 solution = dense.fit(kernel, *arrays, method.name, shift, sample.kept)
         else:
             solution = self._solve_with_centers(method, sample, Y, reg)
+        check_learner(self, sample, Y)
         if replaced:
             solution.warnings = [*solution.warnings, handed_over(m)]
         self._keep(solution, Y.shape[1:], total(sample.w), sample.P)
