@@ -39,7 +39,6 @@ def saved(tmp_path_factory):
     return path
 
 
-@pytest.mark.filterwarnings("ignore:.* is practically the identity")  # Categorical, of numbers
 @pytest.mark.parametrize(("model", "y"), CASES)
 def test_it_predicts_as_before_and_can_be_verified(model, y, tmp_path):
     model.fit(X, y, WEIGHTS)
