@@ -63,7 +63,7 @@ def draw(rng, largest=80, cpd=True, dims=6):
         w = rng.choice([0.0, 1.0, 2.0, 0.37, 5.0], size=m)
         w[:2] = 1.0
     kernel, matrix, order = draw_kernel(rng, unit, d, cpd)
-    features, columns = draw_features(rng, order, X)
+    features, columns = draw_features(rng, order, X[w > 0])
     text = f"m={m} d={d} unit={unit:.1e} {kernel!r} features={features!r:.60} weights={w.min():g}.."
     return Problem(X, Z, w, kernel, features, matrix, columns, text)
 

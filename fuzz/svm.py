@@ -29,13 +29,14 @@ def binary(rng):
     beta = np.zeros(len(p.X), LD)
     beta[model.support_] = model.dual_coef_[0]
     beta, lam = beta[kept], model.coef_[0].astype(LD)
-    yield from judged(p, X, y, box, beta, lam, model.certificate_, model.decision_function)
+    f = model.decision_function(X)
+    moved = X if model.origin_ is None else X - model.origin_  # a linear kernel's own origin
+    yield from judged(p, X, moved, y, box, beta, lam, model.certificate_, f)
 
 
-def judged(p, X, y, box, beta, lam, proof, f_of):
+def judged(p, X, moved, y, box, beta, lam, proof, f):
     """What is wrong with β and λ, by weak duality and by Clarabel."""
-    K, P = p.matrix(X, X), p.columns(X).astype(LD)
-    f = f_of(X).astype(LD)
+    K, P, f = p.matrix(X, moved), p.columns(X).astype(LD), f.astype(LD)
     size = np.abs(K).max() * np.abs(beta).sum() + np.abs(P @ lam).max(initial=0.0)
     off = np.abs(K @ beta + P @ lam - f).max()
     # Values that tie are set to zero, below 1e-9 of the margin.
