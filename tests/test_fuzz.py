@@ -32,7 +32,7 @@ def test_a_seed_of_every_trial(name):
         (Polyharmonic(3), oracles.cubic),
         (ThinPlate(), oracles.thin_plate),
     ],
-    ids=repr,
+    ids=lambda part: getattr(part, "__name__", type(part).__name__),
 )
 def test_formulas_of_the_oracles(kernel, formula):
     A, B = np.random.default_rng(0).normal(size=(2, 5, 2))

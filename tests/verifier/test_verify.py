@@ -51,7 +51,7 @@ def learners():
 
 
 @pytest.mark.parametrize(
-    ("model", "y", "w"), [pytest.param(*c, id=f"{c[0]!r:.70}") for c in learners()]
+    ("model", "y", "w"), [pytest.param(*c, id=type(c[0]).__name__) for c in learners()]
 )
 def test_what_a_learner_finds_is_proved(model, y, w):
     with warnings.catch_warnings():
