@@ -1,9 +1,10 @@
-"""Choosing width and noise by likelihood, beside scikit-learn's Gaussian process and OpenTURNS.
+"""Choosing widths and noise by likelihood, beside scikit-learn's Gaussian process.
 
-The same model for all: a Matérn kernel with one width for each of two columns, noise, and no free
-features, so that the three likelihoods are one.  Everyone starts from the same values, once; ours
-goes on to Newton steps and standard errors, which the others do not give.  The objective is minus
-the log-likelihood of the parameters that were found, computed here.
+Both fit the same model: a Matérn kernel with one width for each of two columns, noise, and no free
+features, so that both likelihoods are the same.  Both start once, from the same values; ours first
+searches on 400 of the rows if there are more, and goes on to Newton steps and standard errors,
+which scikit-learn's does not give.  The objective is minus the log-likelihood of the parameters
+that were found, computed here for both.
 """
 
 import warnings

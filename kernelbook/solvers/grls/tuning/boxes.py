@@ -2,9 +2,11 @@
 
 All on the log scale.  A width is measured by the extent D of the columns that its kernel sees (of
 one column, where it belongs to one): bounds 10⁻⁴D and 10³D, starts between D/50 and 2D.  A width of
-constant columns has no effect, and is held.  Weights, offsets and exponents have six decades to
-either side.  γ is measured by the mean eigenvalue μ of the kernel matrix where Pᵀc = 0: ρ = mγ
-stays between 10⁻¹⁰μ, where rounding begins, and 10⁸μ, where only the features are left.
+constant columns has no effect, and is held.  A periodic kernel's width is measured by the diameter
+2 of the unit circle, from a hundredth of it on, and its period stays within a factor of two of the
+given one.  Weights, offsets and exponents have six decades to either side.  γ is measured by the
+mean eigenvalue μ of the kernel matrix where Pᵀc = 0: ρ = mγ stays between 10⁻¹⁰μ, where rounding
+begins, and 10⁸μ, where only the features are left.
 
 **Weights that say nothing.**  The scale s is always at its best, so s·(aΦ + ρI) is the same model
 for every a if ρ goes along.  Where some weight multiplies the whole kernel, or every term of a sum

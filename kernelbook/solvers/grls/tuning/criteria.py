@@ -7,8 +7,8 @@ s, which is yᵀc/n with n = m − rank P,
 
     −2 log L  =  n log(2π yᵀc/n) + n + log |Q₂ᵀAQ₂|.
 
-The full likelihood, at the best λ, has n = m and log |A|; it takes λ for known and so finds too
-little noise.  A small change dA changes G by −G dA G, hence
+The full likelihood, at the best λ, has n = m and log |A|; it takes λ for known, and so tends to
+find too little noise.  A small change dA changes G by −G dA G, hence
 
     d(−2 log L) = tr(W dA),     W = G − n c cᵀ/(yᵀc)        (for the full one A⁻¹ − …).
 
@@ -22,9 +22,11 @@ tile by tile (`Kernel.gradient_traces`): no matrix ∂Φ/∂θ is ever in memory
 the factor in place.  All four are minimized: as −log L, and as (n/2) log of the other two, which
 has the same units.
 
-**Weights count observations.**  A row of weight w is w equal rows.  With W = Σw, S² = D·m/W and
-the system of `grls.problem`, the likelihood of all W observations adds (W − m) log ρ, for what the
-equal rows say of the noise, and n log(W/m); m becomes W everywhere else.
+**Weights count observations.**  A row of weight w is w equal rows.  From here on W = Σw is a
+number.  With D = diag w, S² = D·m/W and the system of `grls.problem`, −2 log L of all W
+observations has two terms more, (W − m) log ρ, for what the equal rows say of the noise, and
+n log(W/m); n is W − rank P, or W for the full likelihood.  Leave-one-out leaves out one of the w
+equal rows, or the whole row if w < 1.
 
 **Several outputs** share the kernel and γ; each has its own s.  Their log-likelihoods add up.
 

@@ -2,9 +2,10 @@
 
 1. Every start is followed by L-BFGS-B, on at most 400 rows; a larger sample goes on from the
    distinct optima found there, as far as they come near the best.
-2. The Hessian at the best one, by central differences of the exact gradient, gives Newton steps.
-   They end where no logarithm of a parameter moves by more than 10⁻⁵.
-3. The inverse Hessian of −log L, s at its best, is the covariance of the logarithms.
+2. The Hessian at the best one, by central differences of the exact gradient, gives Newton steps,
+   a few at most.  They end where no logarithm of a parameter moves by more than 10⁻⁵, or where a
+   step would not improve the criterion.
+3. The inverse Hessian of −log L, s at its best, approximates the covariance of the logarithms.
 
 Each evaluation is one factorization, and gives value and gradient.
 

@@ -75,9 +75,9 @@ class TuningResult:
         The parameters that were free: those of the kernel, then "reg".
     values : (p,) array
     log_cov : (p, p) array
-        The covariance of the logarithms of the parameters: the inverse curvature of −log L, with
-        the scale at its best.  NaN for a parameter on a bound, and for "loo" and "gcv", whose
-        curvature says nothing about errors.
+        The approximate covariance of the logarithms of the parameters: the inverse curvature of
+        −log L, with the scale at its best.  NaN for a parameter on a bound, and for "loo" and
+        "gcv", whose curvature says nothing about errors.
     log_likelihood : float
         For "ml" the likelihood, otherwise the restricted one; NaN where it does not exist.
     criteria : dict
