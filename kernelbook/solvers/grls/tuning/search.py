@@ -4,7 +4,7 @@
    distinct optima found there, as far as they come near the best.
 2. The Hessian at the best one, by central differences of the exact gradient, gives Newton steps,
    a few at most.  They end where no logarithm of a parameter moves by more than 10⁻⁵, or where a
-   step would not improve the criterion.
+   step would make the criterion worse.
 3. The inverse Hessian of −log L, s at its best, approximates the covariance of the logarithms.
 
 Each evaluation is one factorization, and gives value and gradient.
