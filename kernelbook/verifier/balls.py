@@ -4,10 +4,11 @@ A `Ball` is h + l ± e: two doubles whose sum is the number, and a third that bo
 from the exact value; every operation adds its own error to those of its arguments.  What is relied
 on: IEEE 754 doubles, rounded to nearest, for + − × ÷ and √, and no function of a mathematical
 library: exp, log and sin are summed here.  (`numpy.longdouble` has 64 bits on one machine, 53 or
-113 on another.)  Where the range of doubles is left, e is infinite or NaN, and proves nothing.
+113 on another.)  Where numbers overflow, e is infinite or NaN, and proves nothing; where a product
+underflows, `TINY` is added to e.  A quotient gets no such addition: its bound must not underflow.
 
 The sum of two doubles and their product are h + l *exactly* (Knuth; Dekker).  Of two such pairs the
-sum has a relative error below 2⁻¹⁰⁴, the product one below 2⁻¹⁰² (Joldes, Muller and Popescu);
+sum has a relative error below 2⁻¹⁰⁴, the product one below 2⁻¹⁰³ (Joldes, Muller and Popescu);
 2⁻¹⁰⁰ is charged for both.  The bounds themselves are computed in doubles, from terms that are not
 negative, and a factor 1 + 2⁻⁴⁰ is more than their rounding.
 
@@ -162,7 +163,7 @@ for k in range(1, 28):
 
 
 def exp(x: Ball) -> Ball:
-    """2ⁿ(e^(r/64))⁶⁴ with x = n ln 2 + r; the Taylor series misses less than 10⁻³⁴."""
+    """2ⁿ(e^(r/64))⁶⁴ with x = n ln 2 + r; for e ≤ ½ the Taylor series misses less than 10⁻³⁴."""
     x = Ball(np.maximum(x.h, -760.0), np.where(x.h < -760.0, 0.0, x.l), x.e)  # 0 ± 10⁻³⁰⁰ below
     n = np.rint(x.h / LN2.h)
     r = x - LN2 * n
@@ -185,7 +186,7 @@ def log(x: Ball) -> Ball:
 
 
 def sin_squared(x: Ball) -> Ball:
-    """sin²(πx), from the Taylor series of sin(πv)/2 with v = (x − nearest integer), |v| ≤ ½."""
+    """sin²(πx), from the Taylor series of sin(πv/2) with v = (x − nearest integer), |v| ≤ ½."""
     v = x - np.rint(x.h)
     u = PI * v * 0.5
     s = series(u * u, [INVERSE[2 * k + 1] * (-1.0) ** k for k in range(14)]) * u
