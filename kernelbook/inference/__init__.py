@@ -1,9 +1,10 @@
 """What a G-RLS fit says about effects, and how sure it is.
 
 In the Bayesian reading of the fit (`solvers.grls.posterior`) f is a Gaussian process:
-y = f + noise, f = Pλ + g, g of covariance s·Φ, noise of variance s·ρ/w_i, and λ without a prior.
-Everything here is a *linear functional* of f, and one formula has the mean and the covariance of
-all of them.
+y = f + noise, f = Pλ + g, g of covariance s·Φ, normal noise of variance s·ρ/w_i, and λ with a flat
+prior.  Everything here is a *linear functional* of λ and g, and one formula has the mean and the
+covariance of all of them.  Unless something else is said, Φ and ρ are taken as known, intervals are
+pointwise, and their 95 % are over draws of g and the noise, not over the noise beside one fixed g.
 
     functionals    L ↦ mean, variance, joint covariance, draws
     components     f apart: a functional for each group of features and each summand of the kernel

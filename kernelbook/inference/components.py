@@ -8,8 +8,9 @@ as in functional ANOVA.
 **Levels.**  A constant can move between the free constant and a g_t whose kernel is nearly constant
 on the sample.  The sum does not change, but a single part has a large standard error that says
 nothing about its shape.  Centred components are measured from their mean over the sample; what is
-taken away is given to the constant.  Both are linear functionals of f (`functionals`), so standard
-errors stay exact.
+taken away is given to the constant.  Both are linear functionals (`functionals`), so standard
+errors need no approximation.  Shapes of two parts can be hard to tell apart, too, as those of two
+kernels in one column; then the errors of centred components are large as well.
 """
 
 from collections.abc import Sequence

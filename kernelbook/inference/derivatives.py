@@ -3,14 +3,15 @@
 ∂f/∂x_k is a linear functional of f: (∂K(x, x_i)/∂x_k)_i, (∂φ_q/∂x_k)_q, and the prior variance
 ∂²K(x, z)/∂x_k∂z_k at z = x (`kernels.gradients`).  Where that is infinite, as for the Laplacian,
 the process has no derivative, and the standard error is infinite, too; the derivative of its mean
-exists.
+exists almost everywhere.
 
 **Of features** only values are known: a formula, a transformer, a function.  They are
 differentiated by differences of order eight, h = 10⁻³ of the column's spread: exact to rounding for
 polynomials of degree up to eight, and to some 10⁻¹¹ for what is smooth at that scale.  At the
 border of their domain (√x near 0) h shrinks until all points lie inside.
 
-**Averages.**  a = Σ_i s_i ∂f/∂x_k(x_i), Σs_i = 1, has the prior variance
+**Averages** are over given rows; that others might have been drawn is not in the error.  The
+average a = Σ_i s_i ∂f/∂x_k(x_i), Σs_i = 1, has the prior variance
 Σ_ij s_i s_j ∂²K(x_i, x_j)/∂x_k∂z_k.  For i ≠ j the second derivative is a difference of first ones.
 """
 

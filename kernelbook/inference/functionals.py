@@ -1,4 +1,4 @@
-"""Linear functionals of a fitted f: their means, variances, joint covariances and draws.
+"""Linear functionals of f, given the sample: means, variances, joint covariances and draws.
 
 For a functional L, applied to a function of x, let k = (L K(·, x_i))_i, p = (L φ_q)_q and
 v = L L' K.  With A = Φ + ρD⁻¹ and V = (PᵀA⁻¹P)⁻¹, both per unit of the scale s,
@@ -11,9 +11,9 @@ v = K(x, x); a derivative has the derivatives of all three; the part of f that a
 kernel explains has that summand in place of K, and p = 0: g = Σ_t g_t with independent g_t, and
 Cov(g_t(x), y_i) = s·K_t(x, x_i).
 
-A kernel of order q > 0 is a covariance only for functionals that annihilate the polynomials.  What
-counts, Lf − aᵀy with f(x) = aᵀy, does; so the formula holds for it as well, as long as L is a
-functional of the whole f.
+A kernel of order q > 0 is a covariance only for functionals that annihilate the polynomials.  The
+error Lf − aᵀy of the best estimate aᵀy does; so the formula holds for it as well, as long as L is
+a functional of the whole f.
 
 Chapter: book/free/effects
 """

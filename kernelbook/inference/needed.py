@@ -1,4 +1,4 @@
-"""Is a component needed?  Two tests that are exact where kernel and noise ratio are right.
+"""Is a component needed?  Two tests, exact for normal data where kernel and noise ratio are right.
 
 **Features.**  H₀: λ_g = 0 for a group g of q features.  With V the covariance of λ per unit of
 scale,
@@ -14,14 +14,16 @@ increasing function of
 
     T = yᵀG₀K_tG₀y / yᵀG₀y,
 
-so large T speak against H₀: it is the locally most powerful test that does not depend on λ and s.
+so large T speak against H₀: the test is locally most powerful among those that decide alike for y
+and ay + Pb, a > 0.
 Under H₀, z = L⁻¹Q₂ᵀy with LLᵀ = Q₂ᵀA₀Q₂ has independent normal entries of one variance, and T is
-zᵀBz/zᵀz with B = L⁻¹Q₂ᵀK_tQ₂L⁻ᵀ: `quadratic` has its distribution, for every sample size.  Where
-weights on the boundary make the χ² of a likelihood ratio wrong, nothing is wrong here.
+zᵀBz/zᵀz with B = L⁻¹Q₂ᵀK_tQ₂L⁻ᵀ: `quadratic` has its distribution, for every sample size.  That
+θ = 0 is on the boundary, which makes the χ² of a likelihood ratio wrong, does not matter here.
 
 Two things are taken as known: the other summands with their weights relative to the noise, and the
-width in K_t.  A width that was chosen on the same y makes the p-value too small, since under H₀ no
-width is better than another and the luckiest is taken.
+width in K_t.  Without other summands ρ cancels, and only the width matters.  A width that was
+chosen on the same y tends to make the p-value too small, since under H₀ no width is better than
+another and the luckiest is favoured.
 
 Chapter: book/free/effects
 
@@ -53,7 +55,7 @@ class ComponentTest:
     ----------
     name : the component
     statistic : F, or yᵀG₀K_tG₀y/yᵀG₀y
-    pvalue : P(statistic at least as large) if the component is absent
+    pvalue : P(statistic at least as large) if the component is absent, the rest being known
     df : degrees of freedom of F, or None
     """
 

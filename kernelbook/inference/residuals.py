@@ -8,10 +8,10 @@ with the scale of the fit without i,
 
 is the **studentized** one.
 
-*Without weights it has Student's distribution with n − 1 degrees of freedom, exactly*, if kernel
-and ρ are right: in coordinates in which Q₂ᵀAQ₂ becomes the identity, Q₂ᵀy is n independent normal
-variables z of variance s, c_i = vᵀz and G_ii = ‖v‖² for one vector v; so c_i²/G_ii is the square of
-a coordinate of z, and yᵀGy the sum of all n squares.
+*Without weights it has Student's distribution with n − 1 degrees of freedom, exactly*, if the data
+are normal with this kernel and ρ: in coordinates in which Q₂ᵀAQ₂ becomes the identity, Q₂ᵀy is n
+independent normal variables z of variance s, c_i = vᵀz and G_ii = ‖v‖² for one vector v; so
+c_i²/G_ii is the square of a coordinate of z, and yᵀGy the sum of all n squares.
 
 What is left out is a row, with all of its weight.
 """
@@ -27,15 +27,16 @@ __all__ = ["LeaveOneOut", "leave_one_out"]
 class LeaveOneOut:
     """Residuals of every sample against the fit without it; (m,) or (m, k) arrays.
 
-    All are NaN where they are undefined: where a combination of the features vanishes on all other
-    samples.
+    All but the leverage, which is 1 there, are NaN where they are undefined: where a combination of
+    the features vanishes on all other samples and not on this one.
 
     Attributes
     ----------
     residual : y_i − f⁽⁻ⁱ⁾(x_i)
     std : its standard deviation, the noise of y_i included
     standardized : residual / std, with the scale of the whole sample
-    studentized : the same with the scale of the sample without i: Student's t with n − 1 degrees
+    studentized : the same with the scale of the sample without i: without weights Student's t with
+        n − 1 degrees of freedom, if kernel and ρ are right and were not chosen on this sample
     leverage : (m,) array, ∂f(x_i)/∂y_i; their sum is the effective number of parameters
     """
 

@@ -10,14 +10,16 @@ inverse curvature of the restricted likelihood.  Since ∂L = −L A_i G and LAG
 
        s·Λ,    Λ = Σ_ij W_ij L A_i G A_j Lᵀ,
 
-   and V at the estimate is too small by as much again (Kenward & Roger 1997; terms in ∂²A, which
-   depend on how θ is parameterized, are left out).  So the standard errors are those of s(V + 2Λ).
+   and V at the estimate is on average too small by about as much again (Kenward & Roger 1997;
+   terms in ∂²A, which vanish if A is linear in the parameters, as in weights and ρ and not in
+   widths, are left out).  So the standard errors are those of s(V + 2Λ).
 2. V moves with θ, too: a variance that is itself uncertain has fewer degrees of freedom.  With
    v = sV_kk and its variance τ by the delta method in (log s, θ), Satterthwaite's are 2v²/τ.  For
    known θ this is n = m − rank P, exactly.
 
-Both vanish as the sample grows.  Neither helps where the feature can hardly be told from the
-kernel: there the likelihood of θ is far from a parabola, and often largest on its border.
+Both become negligible as the sample comes to determine θ.  They are not enough where the feature
+can hardly be told from the kernel and the curve is weak: there the log-likelihood of θ is far from
+a parabola, and often largest on its border.
 
 Chapter: book/free/effects
 

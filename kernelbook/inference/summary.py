@@ -24,8 +24,8 @@ class KernelPart:
     ----------
     name : str
     df : effective degrees of freedom, tr(K_t G)
-    spread : standard deviation of g_t over the sample
-    pvalue : of the exact score test; NaN where it was not computed
+    spread : standard deviation of the estimate of g_t over the sample
+    pvalue : of the score test, exact for known parameters; NaN where it was not computed
     """
 
     name: str

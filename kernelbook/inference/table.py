@@ -40,12 +40,12 @@ class Estimates:
 
     @property
     def pvalue(self) -> np.ndarray:
-        """Two-sided: P(|t| at least as large) if the truth is 0."""
+        """Two-sided, each for itself: P(|t| at least as large) if the truth is 0."""
         return 2 * student.sf(np.abs(self.t), self.df)
 
     @property
     def interval(self) -> np.ndarray:
-        """Lower and upper ends, an (n, 2) array."""
+        """Lower and upper ends, an (n, 2) array; each interval has the level for itself."""
         half = student.ppf(0.5 + self.level / 2, self.df) * self.std
         return np.column_stack([self.estimate - half, self.estimate + half])
 

@@ -107,11 +107,11 @@ class Effects:
         ----------
         X : (n, d) array or data frame
         return_std : bool
-            Their standard deviations as well, as a second dictionary.
+            Their standard deviations as well, as a second dictionary, kernel and reg as known.
         centered : bool
             Measure every part from its mean over the sample; the constant takes what is left.
-            The levels of two parts may be indistinguishable, and their shapes are not: these
-            standard deviations are those of shapes.
+            A level that two parts can exchange makes both uncertain; these standard deviations
+            are those of shapes.
 
         Examples
         --------
@@ -209,7 +209,7 @@ class Effects:
         """Draws of f at the rows of X, jointly, from its posterior: (n, n_samples).
 
         The scale is drawn, too, from its own posterior: the values at one point have Student's t
-        distribution with W − rank P degrees of freedom.
+        distribution with W − rank P degrees of freedom.  Kernel and reg are taken as known.
 
         Parameters
         ----------
@@ -250,7 +250,7 @@ class Effects:
         )
 
     def criteria(self, parameters: Mapping[str, float] | None = None) -> dict[str, float]:
-        """Restricted likelihood "reml", "ml", "loo" and "gcv", the free features as fitted.
+        """Values of "reml", "ml", "loo" and "gcv", with the free features of the fit.
 
         Parameters
         ----------
@@ -273,9 +273,10 @@ class Effects:
     def test_component(self, name: str) -> ComponentTest:
         """Whether a component is needed: `name` is one of those of `predict_components`.
 
-        For free features the F test; for a summand of the kernel the exact score test.  Both take
-        the rest of the model as known, and a width that was chosen on the same y makes the
-        p-value of its kernel too small (`kernelbook.inference.needed`).
+        For free features the F test; for a summand of the kernel the score test.  Both are exact
+        if the rest of the model is known.  After `tune` they do not count the choice, as the t of
+        `summary()` does, and a width that was chosen on the same y tends to make the p-value of
+        its kernel too small (`kernelbook.inference.needed`).
 
         Examples
         --------
