@@ -177,7 +177,10 @@ def _choice_notes(model):
             "short by what their choice adds."
         )
     if any(part.kernel is not None for part in model.components):
-        said.append("p (score) takes the parameters as known: after a choice it is too small.")
+        said.append(
+            "p (score) takes the parameters as known; after a width was chosen it tends to be too "
+            "small."
+        )
     return said
 
 
