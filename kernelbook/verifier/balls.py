@@ -78,7 +78,7 @@ class Ball:
         h = self.h / other.h
         h, l = two_sum(h, (self - other * h).h / other.h)
         left = (self - other * Ball(h, l)).size  # (a − qb)/b is what is missing
-        return Ball(h, l, left / np.maximum(np.abs(other.h) / UP - other.e, 0.0) * UP)
+        return Ball(h, l, left / np.maximum(np.abs(other.h) / UP - other.e, 0.0) * UP + TINY)
 
     def __rtruediv__(self, other):
         return as_ball(other) / self
@@ -169,7 +169,7 @@ def exp(x: Ball) -> Ball:
     r = x - LN2 * n
     r = Ball(r.h / 64, r.l / 64, r.e / 64)
     power = series(r, INVERSE[:13])
-    power = Ball(power.h, power.l, power.e + 1e-34 + np.where(np.abs(r.h) < 0.006, 0.0, np.inf))
+    power = Ball(power.h, power.l, power.e + 1e-34 + np.where(r.size < 0.0133, 0.0, np.inf))
     for _ in range(6):
         power = power * power
     n = n.astype(int)

@@ -213,6 +213,10 @@ def _parts(model, raw, X, y, w, P, assumed):
         raise Untrue("the fitted attributes do not fit each other, or the data")
     _check_intercept(model, lam, P)
     loss = "squared" if squared else getattr(model, "loss", "hinge")
+    if loss not in ("squared", "hinge", "squared_hinge"):
+        raise Unknown(f"loss={loss!r} is not one that the checker knows")
+    if not (gamma >= 0 and all((a > 0).all() for *_, a in problems)):
+        raise Unknown("reg or C is negative, or no number")
     bound = 0.0 if loss == "hinge" else np.inf  # how far α may be above its weight
     boxes = [(rows, a + bound) for rows, _, a in problems]
     if hasattr(model, "basis_coef_") or not len(duals):
@@ -255,7 +259,7 @@ def _judged(problem, claim, fit, lam, P, loss, gamma, d):
         rounding = 16 * float(share @ noise**2)
     else:
         alpha, short = beta * t, 1.0 - f * t
-        if alpha.h.min(initial=0.0) < 0 or (loss == "hinge" and (alpha.h > a * (1 + 1e-14)).any()):
+        if alpha.h.min(initial=0.0) < 0 or (loss == "hinge" and (alpha.h > a).any()):
             raise Untrue("dual_coef_ has the wrong sign, or is above C, at some sample")
         over, under = _positive(short), alpha * _positive(-short)
         losses, slope = over * a, a

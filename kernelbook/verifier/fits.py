@@ -16,6 +16,7 @@ from kernelbook.verifier.models import Unknown, basis, expansion, kernel, requir
 __all__ = ["EPS", "Fit", "Untrue", "over_basis", "over_samples"]
 
 EPS, DEPENDENT, MAX_PRODUCTS = 2.0**-52, 1e-10, 1e8
+CONDITIONAL = 1e-8  # of Pᵀc, beside a conditionally positive definite kernel
 
 
 class Untrue(Exception):
@@ -58,6 +59,9 @@ def feasible(c: np.ndarray, upper: np.ndarray, P: Ball, assumed: set[str]) -> Ba
         moved = moved * (1.0 - relative)
     else:
         raise Unknown("there is no point with Pᵀβ = 0 near dual_coef_")
+    above = np.max((np.abs(moved.h) + np.abs(moved.l) + moved.e) / upper[used], initial=0.0)
+    if 1.0 < above < 1.0 + 1e-12:  # by rounding
+        moved = moved * ((1.0 - 4 * EPS) / above)
     h, l, e = (np.zeros(c.size) for _ in range(3))
     h[used], l[used], e[used] = moved.h, moved.l, moved.e
     return Ball(h, l, e)
@@ -83,7 +87,7 @@ def _moved(c, room, P):
     return Ball(moved.h, moved.l, moved.e + room * missing), largest, int(kept.sum())
 
 
-def _feasible(c, upper, P, rows, claim, assumed):
+def _feasible(c, upper, P, rows, claim, assumed, most=np.inf):
     """The same for the samples of one problem, after Pᵀc ≈ 0 has been compared with the claim."""
     if np.delete(c, rows).any():
         raise Untrue("samples that have no part in a problem have coefficients in it")
@@ -93,6 +97,8 @@ def _feasible(c, upper, P, rows, claim, assumed):
     left = np.max(np.where(total > 0, products.total().size / total, 0.0), initial=0.0)
     if left > 4 * claim.constraint + len(rows) * EPS + 1e-13:
         raise Untrue(f"Pᵀc is {left:.1e} and not 0; the certificate says {claim.constraint:.1e}")
+    if left > most:
+        raise Unknown(f"Pᵀc is {left:.1e} and not 0, and only with 0 f has a norm")
     beta = feasible(c[rows], upper, P[rows], assumed)
     h, l, e = (np.zeros(c.size) for _ in range(3))
     h[rows], l[rows], e[rows] = beta.h, beta.l, beta.e
@@ -126,12 +132,15 @@ def over_samples(
     pairwise, origin = isinstance(model.kernel, str), getattr(model, "origin_", None)
     if not pairwise:
         _check_polynomials(model.kernel_, X, P)
+    conditional = not pairwise and bool(required(model.kernel_))
     betas = [
-        _feasible(row, upper, P, rows, claim, assumed)
+        _feasible(row, upper, P, rows, claim, assumed, CONDITIONAL if conditional else np.inf)
         for row, (rows, upper), claim in zip(c, boxes, claims, strict=True)
     ]
     used = np.flatnonzero(c.any(axis=0))
-    C = stacked(*(beta[used][:, None] for beta in betas), axis=1)
+    # f as it is published; only Pᵀc = 0 gives it a norm where the kernel is conditional.
+    published = betas if conditional else [Ball(row) for row in c]
+    C = stacked(*(part[used][:, None] for part in [*published, *betas]), axis=1)
     if pairwise:
         assumed.add("the matrix X is positive semidefinite where Pᵀc = 0")
         G = Ball(X[:, used])
@@ -140,13 +149,14 @@ def over_samples(
         Z = X[used] if origin is None else X[used] - origin
         H, sizes = expansion(model.kernel_, X, Z, C, assumed)
     for p, beta in enumerate(betas):
-        h, b = H[:, p], beta[used]
-        square, apart = (beta * h).total(), Ball(0.0)
+        h, g, b, a = H[:, p], H[:, p + len(betas)], beta[used], published[p][used]
+        moved = a - b
+        square, apart = (a * h[used]).total(), (moved * (h - g)[used]).total()
         if origin is not None:  # the centres are not the samples, but these moved, and rounded
-            square = (b * (kernel(model.kernel_, Z, Z, assumed) @ b)).total()
-            both, signed = np.vstack([Z, X[used]]), stacked(b, -b)
+            square = (a * (kernel(model.kernel_, Z, Z, assumed) @ a)).total()
+            both, signed = np.vstack([Z, X[used]]), stacked(a, -b)
             apart = (signed * (kernel(model.kernel_, both, both, assumed) @ signed)).total()
-        rounding = (len(used) + X.shape[1] + 64) * EPS * float(np.abs(beta.h) @ sizes[:, p])
+        rounding = (len(used) + X.shape[1] + 64) * EPS * float(np.abs(b.h) @ sizes[used, p])
         yield Fit(h, sizes[:, p], square, rounding, beta, apart)
 
 
@@ -174,6 +184,9 @@ def over_basis(
     else:
         B, G = basis(model, X, assumed)
         A, T = np.atleast_2d(model.expansion_), model.orthonormal_.T
+        if T is not None and G is not None and T.shape[1] < T.shape[0]:
+            some = f"{T.shape[1]} of them"
+            assumed.add(f"the {T.shape[0]} basis functions span no more than {some} do")
     if A.shape[1] != B.h.shape[1]:
         raise Untrue(f"there are {A.shape[1]} coefficients for {B.h.shape[1]} basis functions")
     at_samples = not nystrom and _at_samples(model, X)

@@ -30,6 +30,7 @@ def _seen(k, *rows):
 def kernel(k: Any, X: np.ndarray, Z: np.ndarray, assumed: set[str]) -> Ball:
     """The matrix of K(x_i, z_j)."""
     X, Z = _seen(k, X, Z)
+    _check_parameters(k)
     name = type(k).__name__ if type(k).__module__.startswith("kernelbook.kernels") else ""
     if name in ("Sum", "Product"):
         left, right = kernel(k.left, X, Z, assumed), kernel(k.right, X, Z, assumed)
@@ -51,6 +52,18 @@ def kernel(k: Any, X: np.ndarray, Z: np.ndarray, assumed: set[str]) -> Ball:
     if name in PROFILES:
         return PROFILES[name](k, _squares(X, Z, getattr(k, "width", 1.0)))
     raise Unknown(f"kernel {k!r} is not one that the checker knows")
+
+
+LEAST = {"factor": 0.0, "offset": 0.0, "degree": 0.0, "alpha": 1e-300, "exponent": 1e-300}
+
+
+def _check_parameters(k):
+    """Below these values, and as a product, a kernel need not be definite."""
+    for name, least in LEAST.items():
+        if not float(getattr(k, name, least)) >= least:
+            raise Unknown(f"{k!r} is no kernel with {name}={getattr(k, name)!r}")
+    if type(k).__name__ == "Product" and required(k):
+        raise Unknown(f"{k!r} is a product of conditionally positive definite kernels")
 
 
 def _differences(X, Z, units):

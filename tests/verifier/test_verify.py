@@ -2,6 +2,8 @@
 
 import ast
 import warnings
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -151,3 +153,48 @@ def test_the_checker_imports_numpy_and_nothing_of_the_solvers():
         standard = {"collections.abc", "dataclasses", "hashlib", "itertools", "math", "typing"}
         for name in found - standard - {"numpy"}:
             assert name.startswith("kernelbook.verifier"), f"{file.name} imports {name}"
+
+
+def written(model, y, **parameters):
+    """A fit into which somebody writes."""
+    model.fit(X, y)
+    del model.fingerprint_
+    for name, value in parameters.items():
+        owner = model.kernel_ if name == "factor" else model
+        vars(owner)[name] = value  # past the rules of a kernel
+    return model
+
+
+@pytest.mark.parametrize(
+    ("model", "written_in", "reason"),
+    [
+        (kb.GRLSRegressor(2.0 * kb.Gaussian(), reg=0.1), {"factor": -0.3}, "factor=-0.3"),
+        (kb.GRLSRegressor(reg=0.1), {"reg_": -0.013}, "reg or C"),
+        (kb.SVMGBClassifier(), {"C": -1.0}, "reg or C"),
+        (kb.PrimalSVMClassifier(), {"loss": "Hinge"}, "loss='Hinge'"),
+    ],
+)
+def test_parameters_that_no_learner_takes_are_not_proved(model, written_in, reason):
+    y = TARGET if isinstance(model, kb.GRLSRegressor) else TWO
+    verdict = kb.verify(written(model, y, **written_in), X, y)
+    assert verdict.status == "not proved"
+    assert reason in verdict.reasons[0]
+
+
+def test_a_constraint_that_is_admitted_does_not_hide_another_f():
+    """f is judged as published, however much of Pᵀc the certificate admits."""
+    model = written(kb.SVMGBClassifier(C=3.0), TWO)
+    model.dual_coef_[0, np.abs(model.dual_coef_[0]) < 2.0] += 0.3
+    model.certificate_ = replace(model.certificate_, constraint=1.0, gap=1e9)
+    assert kb.verify(model, X, TWO).status != "proved"
+
+
+def test_functions_that_are_left_out_of_a_basis_are_said():
+    model, other = (kb.PrimalSVMClassifier(kb.GaussianBasis(X[:n])).fit(X, TWO) for n in (2, 5))
+    other.orthonormal_ = SimpleNamespace(T=np.eye(5, 2) @ model.orthonormal_.T)
+    for name in ("basis_coef_", "coef_", "dual_coef_", "certificate_", "support_"):
+        if hasattr(model, name):
+            setattr(other, name, getattr(model, name))
+    other.expansion_ = model.expansion_ @ np.eye(2, 5)
+    other.fingerprint_ = model.fingerprint_
+    assert "span no more than 2" in " ".join(kb.verify(other, X, TWO).assumed)
