@@ -53,7 +53,7 @@ ROWS = (
         "the same under sixteen laws of turns, noise and radii",
         "laws",
         "spirals",
-        "by how much depends on the law; a first look runs in the chapter itself",
+        "by how much depends on the law; with the least bias for both, little is left",
     ),
     (
         "C 3",
