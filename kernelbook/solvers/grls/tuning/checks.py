@@ -95,7 +95,7 @@ def disputed(objective, box, point, descend):
     if loss > LARGE_LOSS + 2 * len(box.names):
         return [
             f"criteria disagree: the restricted log-likelihood at the optimum of "
-            f"{objective.criterion!r} is {loss:.0f} below that at {values}.  Leave-one-out sees "
-            f"how gaps between samples are filled; for forecasts and intervals use tune='reml'."
+            f"{objective.criterion!r} is {loss:.0f} below that at {values}.  It judges how "
+            f"gaps between samples are filled; for standard errors and intervals use tune='reml'."
         ]
     return []
