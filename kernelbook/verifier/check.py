@@ -21,6 +21,7 @@ import numpy as np
 from kernelbook.verifier.balls import Ball
 from kernelbook.verifier.fits import EPS, Untrue, over_basis, over_samples
 from kernelbook.verifier.models import Unknown, features
+from kernelbook.verifier.stated import check_parameters
 
 __all__ = ["Verdict", "fingerprint", "verify"]
 
@@ -118,11 +119,14 @@ def verify(
     refuted
       because Pᵀc is 2.5e-04 and not 0; the certificate says 0.0e+00
     """
-    raw, X, y, w = _checked(model, X, y, sample_weight, tol)
+    raw, X, y, w, P = _checked(model, X, y, sample_weight, P, tol)
     assumed: set[str] = set()
     try:
-        if getattr(model, "fingerprint_", None) not in (None, fingerprint(raw, y, sample_weight)):
+        data = raw if hasattr(raw, "tocsr") else X
+        known = {None, fingerprint(data, y, sample_weight), fingerprint(raw, y, sample_weight)}
+        if getattr(model, "fingerprint_", None) not in known:
             raise Untrue("the data are not those of the fit: their fingerprint is another")
+        check_parameters(model, X.shape[1])
         with np.errstate(all="ignore"):
             parts = _parts(model, raw, X, y, w, P, assumed)
     except (Untrue, Unknown) as why:
@@ -136,21 +140,51 @@ def verify(
     return Verdict(status, gap, worst, primal, reasons, tuple(sorted(assumed)))
 
 
-def _checked(model, X, y, sample_weight, tol):
+def _checked(model, X, y, sample_weight, P, tol):
     if not hasattr(model, "certificate_"):
         raise TypeError(f"model={model!r:.60} must be a fitted learner: call its fit first.")
     if not (isinstance(tol, float | int) and 0 < tol < np.inf):
         raise ValueError(f"tol={tol!r} must be a positive number: the largest relative gap.")
     raw, y = X, np.asarray(y)
+    wanted = "labels" if hasattr(model, "classes_") else "numbers"
+    if y.ndim not in (1, 2) or (wanted == "numbers" and not _is_finite(y)):
+        raise ValueError(f"y={y!r:.60} must be the {wanted} that fit has got, one for each row.")
     X = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
+    X = _numbered(X, getattr(model, "levels_", None) or {})
     w = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
-    for name, value in (("X", X), ("sample_weight", w)):
-        if value.dtype.kind not in "biuf" or not np.isfinite(value).all() or len(value) != len(y):
+    if given := type(getattr(model, "features_", None)).__name__ == "GivenFeatures":
+        P = np.asarray(P)
+    elif P is not None:
+        raise ValueError("P= is taken only where fit got one: leave it out for this model.")
+    for name, value in [("X", X), ("sample_weight", w), *[("P", P)] * given]:
+        if not _is_finite(value) or value.ndim != 1 + (name != "sample_weight"):
             raise ValueError(
                 f"{name} is an array of {value.dtype}, shape {value.shape}; it must be finite "
                 f"numbers, for each of the {len(y)} entries of y: pass what fit has got."
             )
-    return raw, X.astype(np.float64), y, w.astype(np.float64)
+        if len(value) != len(y):
+            raise ValueError(
+                f"{name} has {len(value)} rows, and y {len(y)} entries: pass what fit has got."
+            )
+    return raw, X.astype(np.float64), y, w.astype(np.float64), P
+
+
+def _is_finite(array):
+    return array.dtype.kind in "biuf" and bool(np.isfinite(array).all())
+
+
+def _numbered(X, levels):
+    """Text as the places of its levels, a column at a time; what no level is stays as it is."""
+    if not levels or X.ndim != 2:
+        return X
+    X = X.copy()
+    for k, known in levels.items():
+        place = {level: float(i) for i, level in enumerate(known)}
+        X[:, k] = [place.get(str(entry), entry) for entry in X[:, k]]
+    try:
+        return X.astype(np.float64)
+    except (TypeError, ValueError):
+        return X
 
 
 def _problems(model, y, w):
@@ -284,4 +318,7 @@ def _judged(problem, claim, fit, lam, P, loss, gamma, d):
         raise Untrue(f"the gap is {gap.high:.2e}, and the certificate says {claim.gap:.2e}")
     if not abs(float(primal.h) - claim.primal) <= slack + 1e-290:
         raise Untrue(f"the objective is {primal.h:.16g}; the certificate says {claim.primal:.16g}")
+    slack += 1e-12 * max(abs(claim.primal), abs(claim.dual))
+    if not abs(claim.primal - claim.gap - claim.dual) <= slack + 1e-290:
+        raise Untrue(f"the dual objective {claim.dual:.16g} is not the objective less the gap")
     return float(gap.high), float(primal.high), unit

@@ -160,6 +160,42 @@ def width(rng, model, X, y, w):
     return X, y, w
 
 
+def stated_width(rng, model, X, y, w):
+    """The width that `repr` shows; what is fitted stays as it was."""
+    owner = model if hasattr(model, "kernel_") else model.basis
+    if owner.kernel is None or "width" not in owner.kernel.get_params():
+        return None
+    owner.kernel = deepcopy(owner.kernel)
+    owner.kernel.width = tuple(1.01 * np.atleast_1d(owner.kernel.width))
+    return X, y, w
+
+
+def stated_features(rng, model, X, y, w):
+    """The free features that `repr` shows."""
+    others = [f for f in FEATURES if repr(f) != repr(model.features)]
+    model.features = others[rng.integers(len(others))]
+    return X, y, w
+
+
+def stated_reg(rng, model, X, y, w):
+    """The reg that `repr` shows."""
+    if "reg" not in model.get_params():
+        return None
+    model.reg = 1.01 * model.reg
+    return X, y, w
+
+
+def dual(rng, model, X, y, w):
+    """The certificate of the first problem says a larger dual objective."""
+    proof = model.certificate_
+    part = proof.parts[0] if proof.parts else proof
+    if not part.primal > 1e-3:
+        return None
+    part = replace(part, dual=part.dual + 1e-3 * part.primal)
+    model.certificate_ = replace(proof, parts=(part, *proof.parts[1:])) if proof.parts else part
+    return X, y, w
+
+
 def penalty(rng, model, X, y, w):
     """A C above all coefficients may be any: where nothing is lost, it is left alone."""
     proof = model.certificate_
@@ -197,7 +233,8 @@ def loose(rng, model, X, y, w):
 
 WAYS = [
     *map(third_digit, ("dual_coef_", "coef_", "basis_coef_", "expansion_", "intercept_")),
-    dropped, swapped, sign, scaled, labels, label, point, width, penalty, claim, loose,
+    dropped, swapped, sign, scaled, labels, label, point, width, stated_width, stated_features,
+    stated_reg, dual, penalty, claim, loose,
 ]  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import kernelbook as kb
@@ -156,12 +157,12 @@ def test_the_checker_imports_numpy_and_nothing_of_the_solvers():
 
 
 def written(model, y, **parameters):
-    """A fit into which somebody writes."""
+    """A fit into which somebody writes, in its parameters and in what was fitted."""
     model.fit(X, y)
     del model.fingerprint_
     for name, value in parameters.items():
-        owner = model.kernel_ if name == "factor" else model
-        vars(owner)[name] = value  # past the rules of a kernel
+        for owner in (model.kernel, model.kernel_) if name == "factor" else (model,):
+            vars(owner)[name] = value  # past the rules of a kernel
     return model
 
 
@@ -169,7 +170,7 @@ def written(model, y, **parameters):
     ("model", "written_in", "reason"),
     [
         (kb.GRLSRegressor(2.0 * kb.Gaussian(), reg=0.1), {"factor": -0.3}, "factor=-0.3"),
-        (kb.GRLSRegressor(reg=0.1), {"reg_": -0.013}, "reg or C"),
+        (kb.GRLSRegressor(reg=0.1), {"reg": -0.013, "reg_": -0.013}, "reg or C"),
         (kb.SVMGBClassifier(), {"C": -1.0}, "reg or C"),
         (kb.PrimalSVMClassifier(), {"loss": "Hinge"}, "loss='Hinge'"),
     ],
@@ -179,6 +180,72 @@ def test_parameters_that_no_learner_takes_are_not_proved(model, written_in, reas
     verdict = kb.verify(written(model, y, **written_in), X, y)
     assert verdict.status == "not proved"
     assert reason in verdict.reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("model", "stated"),
+    [
+        (kb.GRLSRegressor(kb.Gaussian(1.0)), {"kernel": kb.Gaussian(3.0)}),
+        (kb.GRLSRegressor(kb.Gaussian(1.0)), {"kernel": None}),
+        (kb.GRLSRegressor(), {"kernel": kb.Gaussian(9.0)}),
+        (kb.GRLSRegressor(kb.Gaussian(1.0) + kb.Linear()), {"kernel": kb.Gaussian(1.0)}),
+        (kb.GRLSRegressor(reg=0.1), {"reg": 5.0}),
+        (kb.GRLSRegressor(tune="reml"), {"kernel": kb.Laplacian()}),
+        (kb.GRLSClassifier(features=kb.Polynomials(1)), {"features": kb.Polynomials(2)}),
+        (kb.GRLSClassifier(features="1 + x0"), {"features": "1 + x1"}),
+        (kb.SVMGBClassifier(kb.Gaussian(1.0)), {"kernel": kb.Gaussian(3.0)}),
+        (kb.SVMGBClassifier(), {"features": None}),
+        (kb.SVMGBClassifier(lambda X, Z: X @ Z.T), {"kernel": lambda X, Z: 2 * X @ Z.T}),
+        (kb.PrimalSVMClassifier(), {"basis": kb.KernelBasis(kb.Gaussian(3.0))}),
+        (kb.PrimalSVMClassifier(kb.LinearBasis()), {"basis": None}),
+        (kb.IncrementalSVMClassifier(max_basis=5), {"basis": kb.GaussianBasis()}),
+    ],
+    ids=str,
+)
+def test_what_repr_shows_is_what_was_fitted(model, stated):
+    y = TARGET if isinstance(model, kb.GRLSRegressor) else TWO
+    assert kb.verify(model.fit(X, y), X, y).status == "proved"
+    del model.fingerprint_
+    verdict = kb.verify(model.set_params(**stated), X, y)
+    assert verdict.status == "refuted"
+    assert verdict.reasons[0].startswith(next(iter(stated)) + "=")
+    assert "not what was fitted" in verdict.reasons[0]
+
+
+def test_a_larger_dual_objective_is_refuted():
+    model = kb.SVMGBClassifier().fit(X, TWO)
+    proof = model.certificate_
+    model.certificate_ = replace(proof, dual=proof.dual - 9.0)
+    assert "dual objective" in str(kb.verify(model, X, TWO))
+
+
+def test_text_in_a_data_frame():
+    """Text is numbered as the learner numbered it; a level that it has not seen is refused."""
+    table = pd.DataFrame({"a": X[:, 0], "soil": np.where(X[:, 1] > 0, "clay", "sand")})
+    kernel = kb.Gaussian(columns="a") + kb.Categorical(columns="soil")
+    model = kb.GRLSRegressor(kernel, "1 + C(soil)").fit(table, TARGET)
+    assert kb.verify(model, table, TARGET).status == "proved"
+    other = table.replace({"soil": {"clay": "sand"}})
+    assert kb.verify(model, other, TARGET).status == "refuted"
+    with pytest.raises(ValueError, match="X is an array of object"):
+        kb.verify(model, table.replace({"soil": {"clay": "peat"}}), TARGET)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"y": "abc"}, r"y=array\('abc'.* must be the numbers"),
+        ({"y": TARGET[:-1]}, "X has .* rows, and y .* entries"),
+        ({"X": "abc"}, "X is an array of <U3"),
+        ({"P": "abc"}, "P= is taken only where fit got one"),
+        ({"sample_weight": "abc"}, "sample_weight is an array of <U3"),
+        ({"tol": "abc"}, "tol='abc' must be a positive number"),
+    ],
+)
+def test_wrong_arguments(wrong, message):
+    model = kb.GRLSRegressor().fit(X, TARGET)
+    with pytest.raises(ValueError, match=message):
+        kb.verify(model, **({"X": X, "y": TARGET} | wrong))
 
 
 def test_a_constraint_that_is_admitted_does_not_hide_another_f():
