@@ -26,7 +26,10 @@ from numbers import Real
 
 import numpy as np
 
-__all__ = ["Certificate"]
+__all__ = ["WARN_GAP", "Certificate"]
+
+WARN_GAP = 1e-3
+"""A fit whose gap is more than this share of the objective warns, whatever its tolerance."""
 
 ROUNDING = 1e-12
 """What sums over a sample lose, in units of the objective."""

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from kernelbook.certificates import Certificate
+from kernelbook.certificates import WARN_GAP, Certificate
 from kernelbook.estimators._base import FreeFeatureEstimator
 from kernelbook.estimators._multiclass import (
     SCHEMES,
@@ -80,8 +80,8 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         With up to 1,000 samples the solution is exact up to rounding anyway.  It bounds how far
         y_i f(x_i) is on the wrong side of 1, not the error of f, of β or of λ: `gap_tol` does that.
     gap_tol : float, optional
-        Largest relative duality gap, demanded in addition.  A gap of more than a tenth of the
-        objective warns always: with C = 1e300 a small violation proves nothing.
+        Largest relative duality gap, demanded in addition.  A gap of more than a thousandth of
+        the objective warns always: with C = 1e300 a small violation proves nothing.
     solver : {"auto", "robust", "cvxopt"}
         "auto" takes the fastest solver that applies to a problem and, where its certificate fails,
         the next one.  "robust" goes directly to the last of them, SMO, active set and interior
@@ -279,10 +279,10 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
     def _warn_unless_converged(self):
         proof, tolerance = self.certificate_, Tolerance(self.tol, self.gap_tol)
         parts = proof.parts or (proof,)
-        if all(tolerance.accepts(part) for part in parts):
-            return
         worst = max(part.relative_gap for part in parts)
-        wanted = f"tol={self.tol:g}, gap_tol={tolerance.largest_gap:g}"
+        if worst <= WARN_GAP and all(tolerance.accepts(part) for part in parts):
+            return
+        wanted = f"tol={self.tol:g}, gap_tol={min(tolerance.largest_gap, WARN_GAP):g}"
         warnings.warn(
             f"{type(self).__name__} did not reach {wanted}: the largest violation is "
             f"{proof.kkt:.1e}, the duality gap {proof.gap:.1e} ({worst:.1e} of the objective).  "

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, is_regressor
+from sklearn.exceptions import ConvergenceWarning
 
 import kernelbook
 from kernelbook import (
@@ -13,8 +14,10 @@ from kernelbook import (
     GRLSRegressor,
     GRLSRegressorCV,
     Polynomials,
+    PrimalSVMClassifier,
     SVMGBClassifier,
 )
+from kernelbook.certificates import WARN_GAP
 
 LEARNERS = [
     value
@@ -90,3 +93,20 @@ def test_what_a_search_over_reg_keeps():
     assert model.loo_errors_.shape == (40,)
     assert model.path_.reg.tolist() == [1.0, 1e-2, 1e-4]
     assert np.mean(model.loo_errors_**2) == pytest.approx(model.path_.loo.min(), rel=1e-9)
+
+
+COARSE = [
+    SVMGBClassifier(C=100.0, tol=0.3, gap_tol=0.5),
+    PrimalSVMClassifier(solver="pegasos", tol=0.5, random_state=0),
+    GRLSRegressor(Gaussian(0.3), reg=1e-4, tol=0.5, solver="cg"),
+]
+
+
+@pytest.mark.parametrize("model", COARSE, ids=str)
+def test_a_gap_of_more_than_a_thousandth_warns_whatever_the_tolerance(model):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(1500, 2))
+    y = rows[:, 0] * rows[:, 1] + 0.5 * rng.normal(size=1500)
+    with pytest.warns(ConvergenceWarning, match="gap"):
+        model.fit(rows, y if isinstance(model, GRLSRegressor) else y > 0)
+    assert model.certificate_.relative_gap > WARN_GAP

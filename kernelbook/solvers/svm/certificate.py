@@ -19,8 +19,8 @@ m(α) − M(α), which does not depend on the bias: `tol` means the same as ther
 
 a sum of non-negative terms.  With Pᵀβ = r ≠ 0 the difference can be negative and proves nothing,
 which is why β is made feasible first.  A violation of `tol` allows a gap of tol·ΣC_i, which is no
-statement at all if C is 10³⁰⁰.  So a gap of more than a tenth of the objective
-(`MAX_RELATIVE_GAP`) is too much whatever the violation.
+statement at all if C is 10³⁰⁰.  So a gap of more than a thousandth of the
+objective (`WARN_GAP`) is too much whatever the violation.
 
 **Convexity.**  All of this holds if βᵀKβ ≥ 0 wherever Pᵀβ = 0.  A β with clearly negative βᵀKβ is a
 proof of the contrary: then there is nothing to certify, and `certify` raises.
@@ -32,7 +32,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kernelbook.certificates import Certificate
+from kernelbook.certificates import WARN_GAP, Certificate
 from kernelbook.numeric.jit import jit
 from kernelbook.solvers.svm.convexity import INDEFINITE
 from kernelbook.solvers.svm.feasibility import ROUNDING, make_feasible
@@ -45,15 +45,12 @@ from kernelbook.solvers.svm.multipliers import (
 from kernelbook.solvers.svm.problem import DualPoint, DualSolution
 
 __all__ = [
-    "DEFAULT_TOLERANCE", "MAX_RELATIVE_GAP", "Tolerance", "at_bounds", "certificate_sums",
+    "DEFAULT_TOLERANCE", "Tolerance", "at_bounds", "certificate_sums",
     "certify", "constraint_residual", "finish", "is_feasible", "recertified", "rounding_floor",
     "solve_separable", "starting_point", "violation",
 ]  # fmt: skip
 
 EPS = np.finfo(float).eps
-
-MAX_RELATIVE_GAP = 0.1
-"""The relative gap that no solution may exceed, whatever the tolerance."""
 
 KKT_FLOOR = 1e-9
 """A violation that needs no further work, beyond what rounding explains."""
@@ -66,7 +63,7 @@ BOUND_RTOL = 1e-11
 class Tolerance:
     """The largest violation `kkt`, in units of the margin, and the largest relative gap.
 
-    Without a `gap` the limit is `MAX_RELATIVE_GAP`: if C is 10³⁰⁰, a small violation proves
+    Without a `gap` the limit is `WARN_GAP`: if C is 10³⁰⁰, a small violation proves
     nothing.
     """
 
@@ -81,7 +78,7 @@ class Tolerance:
 
     @property
     def largest_gap(self):
-        return self.gap or MAX_RELATIVE_GAP
+        return self.gap or WARN_GAP
 
     def rank(self, solution):
         """Smaller is better: the violation first; once that is within tolerance, the gap."""
@@ -125,7 +122,7 @@ def finish(dual, point: DualPoint, product, tolerance, in_span=None) -> DualSolu
     if best.certificate.kkt > tolerance.kkt:  # the rule chooses among optimal λ
         own = _certified(dual, beta, basis.T @ guess, h, point.steps)
         best = min(best, own, key=tolerance.rank)
-    if best.certificate.relative_gap > MAX_RELATIVE_GAP:
+    if best.certificate.relative_gap > WARN_GAP:
         lifted = _lift_margins(best.beta, best.coef, h, dual.P, dual.y, dual.C, dual.size)
         lifted = _certified(dual, *lifted, point.steps)
         best = min(best, lifted, key=lambda s: s.certificate.relative_gap)

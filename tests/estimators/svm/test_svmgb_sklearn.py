@@ -9,6 +9,7 @@ import sklearn
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, StandardScaler
@@ -35,6 +36,10 @@ def xor(m, seed=0, noise=0.3, d=3):
 def test_scikit_learn_checks(estimator, check):
     if estimator.solver == "cvxopt":
         pytest.importorskip("cvxopt")
+        if check.func.__name__ == "check_class_weight_classifiers":
+            # C_i from 1e-4 to 1e3: cvxopt is exact to its tolerance times the largest.
+            with pytest.warns(ConvergenceWarning, match="gap_tol=0.001"):
+                return check(estimator)
     check(estimator)
 
 

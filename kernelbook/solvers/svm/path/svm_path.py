@@ -20,7 +20,7 @@ from numbers import Real
 
 import numpy as np
 
-from kernelbook.certificates import Certificate
+from kernelbook.certificates import WARN_GAP, Certificate
 from kernelbook.numeric.column_space import column_space
 from kernelbook.numeric.memory import room_for_gram
 from kernelbook.solvers.svm.certificate import certify
@@ -35,8 +35,6 @@ WARN_VIOLATION = 1e-5
 """A violation of the optimality conditions that is worth a warning."""
 COPIES = 5
 """Matrices of the size of the Gram matrix that a path takes: what it keeps, and to project it."""
-WARN_GAP = 1e-3
-"""The same of a duality gap, relative to the objective."""
 OPTIMAL = 1e-10
 """A λ that breaks no margin by more than this counts as optimal."""
 
