@@ -20,26 +20,30 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from kernelbook.estimators._sanity import check_dates
+from kernelbook.estimators._refusals import check_columns, explained, rows_explained
+from kernelbook.estimators._sanity import check_dates, tell
 from kernelbook.features import (
+    Formula,
     GivenFeatures,
     as_features,
     check_count,
     encoded,
     evaluate,
+    feature_names,
     fit_features,
     is_frame,
+    lost_features,
     refuse_text,
     take_rows,
     text_levels,
 )
 from kernelbook.kernels import Kernel, as_kernel
-from kernelbook.kernels.parameters import translate_parameters
+from kernelbook.kernels.parameters import require_known, translate_parameters
 from kernelbook.numeric.arrays import is_collection
 from kernelbook.saving import save
 from kernelbook.verifier import fingerprint
 
-__all__ = ["FreeFeatureEstimator", "Sample", "as_given", "explained", "in_memory"]
+__all__ = ["FreeFeatureEstimator", "Sample", "as_given", "in_memory"]
 
 # What to suggest where a search reaches for a parameter of a value that has none.
 _REMEDIES = {
@@ -51,7 +55,7 @@ _REMEDIES = {
 
 def as_given(raw, X):
     """X as the features see it: a data frame as it is, since they may select columns by name."""
-    return X if isinstance(raw, np.ndarray) or not is_frame(raw) else raw
+    return raw if is_frame(raw) else X
 
 
 def in_memory(what, *arrays):
@@ -63,23 +67,6 @@ def in_memory(what, *arrays):
             "with solver='fourier' or 'nystrom', and score: X, y and the weights must all be "
             "collections then."
         )
-
-
-def described(value):
-    """A wrong argument in an error: an array by its type and shape, anything else as it prints."""
-    if hasattr(value, "dtype") and hasattr(value, "shape"):
-        return f"an array of {value.dtype}, shape {value.shape}"
-    return f"{value!r:.60}"
-
-
-@contextmanager
-def explained(remedy, **arguments):
-    """scikit-learn's errors, with the name and the value of the arguments and what to do."""
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        given = ", ".join(f"{name} is {described(value)}" for name, value in arguments.items())
-        raise type(error)(f"{error}\n({given}: pass {remedy}.)") from error
 
 
 @dataclass
@@ -112,18 +99,30 @@ class FreeFeatureEstimator(BaseEstimator):
     """Base of every learner f = Σ λ_p φ_p + Σ c_i K(x_i, ·) with parameters kernel and features."""
 
     _called_elsewhere: ClassVar[dict] = {
-        "alpha": "the weight of the penalty is reg, and KernelRidge's alpha is reg·m for m samples",
+        "alpha": "C multiplies the errors, and SGDClassifier's alpha is 1/(C·m) for m samples",
         "coef0": "write kernel=Polynomial(degree, offset=coef0)",
+        "data": "pass the data frame to fit, and its columns go by name: fit(table, y)",
         "degree": "write kernel=Polynomial(degree), or features=Polynomials(degree)",
         "fit_intercept": "write features='constant' for an intercept, features=None for none",
+        "formula": "a formula is written as features, without y: features='1 + x + C(group)'",
         "gamma": "a width belongs to the kernel: kernel=Gaussian(width=1/√gamma)",
+        "groups": "an effect of each group is C(group) in features, free, or the kernel "
+        "Categorical('group'), penalized",
         "length_scale": "a width belongs to the kernel: kernel=Gaussian(width=√2·length_scale)",
+        "lengthscale": "a width belongs to the kernel: kernel=Gaussian(width=√2·lengthscale)",
+        "nu": "smoothness belongs to the kernel: kernel=Matern(width, nu=nu)",
+        "range": "a range belongs to the kernel: kernel=Matern(width=range, nu=0.5) is the "
+        "exponential variogram",
+        "reg": "C multiplies the errors: C=C_from_reg(reg, m) for m samples",
+        "sigma": "a width belongs to the kernel: kernel=Gaussian(width=√2·sigma)",
+        "width": "a width belongs to the kernel: kernel=Gaussian(width=width)",
     }
 
     _check_y: ClassVar[dict] = {}  # options of scikit-learn's validation
 
     def __new__(cls, *args, **params):
         translate_parameters(cls, params)
+        require_known(cls, args, params)
         return super().__new__(cls)
 
     def __sklearn_tags__(self):
@@ -217,13 +216,17 @@ class FreeFeatureEstimator(BaseEstimator):
             )
         options = {"dtype": np.float64, "accept_sparse": "csr" if self._takes_sparse else False}
         if y:
-            check_dates(X)
-            self.levels_ = self._levels_of(X) if is_frame(X) else {}
+            table = is_frame(X) and len(np.shape(X)) == 2
+            if table or not is_frame(X):
+                check_dates(X)
+            self.levels_ = self._levels_of(X) if table else {}
+        else:
+            check_columns(self, X)
         if self.levels_:
             X = encoded(X, self.levels_)
         if y:
             what = "X as rows of finite real numbers, and y with an entry for each row"
-            with explained(what, X=X, y=y[0]):
+            with rows_explained(what, X=X, y=y[0]):
                 return validate_data(self, X, *y, **options, **check_y)
         if self._pairwise and np.ndim(X) == 2 and np.shape(X)[1] != self.n_features_in_:
             raise ValueError(
@@ -231,7 +234,7 @@ class FreeFeatureEstimator(BaseEstimator):
                 f"{self.n_features_in_} features as input: with kernel='precomputed', X is the "
                 "matrix Φ(x, x_i) with a column for each sample of the fit."
             )
-        with explained("X as rows of finite real numbers", X=X):
+        with rows_explained("X as rows of finite real numbers", X=X):
             return validate_data(self, X, reset=False, **options)
 
     def _levels_of(self, X):
@@ -325,7 +328,27 @@ class FreeFeatureEstimator(BaseEstimator):
             P = evaluate(self.features_, sample.given)
             check_count(P.shape[1], len(P), sample.w.sum())
         self._n_free = P.shape[1]
+        self._tell_of_lost(P)
         return P
+
+    def _tell_of_lost(self, P):
+        """A warning that names the features of a table of which the sample says nothing.
+
+        A matrix of features without names may be redundant on purpose, and nothing is said.
+        """
+        columns = getattr(self, "feature_names_in_", None)
+        if columns is None and not isinstance(self.features_, Formula):
+            return
+        zero, dependent = lost_features(P, feature_names(self.features_, P.shape[1], columns))
+        said = [f"zero in every row: {', '.join(zero)}"] if zero else []
+        if dependent:
+            said.append(f"linear combinations of each other: {', '.join(dependent)}")
+        if said:
+            tell(
+                f"free features on these {len(P)} samples that are {'; '.join(said)}.  Their "
+                "coefficients are not unique, and f is the same without the redundant ones: leave "
+                "those out."
+            )
 
     @contextmanager
     def _explained_text(self, given):

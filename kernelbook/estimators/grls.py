@@ -16,6 +16,7 @@ there was one observation, and then there is no estimate of scale).
 """
 
 import warnings
+from collections.abc import Iterator
 from functools import partial
 from typing import ClassVar
 
@@ -111,6 +112,9 @@ class GRLSRegressor(EffectsAndSlopes, RegressorMixin, StreamingLearner):
                 f"return_std={return_std!r}, return_cov={return_cov!r} and interval={interval!r} "
                 "ask for different answers; pass one of them."
             )
+        if not is_collection(X) and not isinstance(X, Iterator):
+            check_is_fitted(self, "coef_")
+            X = self._points(X)
         f = self._values(X, P)
         if interval is not None:
             return self._interval(X, f, P, diag, interval, noise)

@@ -23,6 +23,11 @@ __all__ = ["Formula"]
 
 _NAMES = "abs arctan cos exp expm1 log log10 log1p log2 maximum minimum sign sin sqrt tan tanh"
 _FUNCTIONS = {name: getattr(np, name) for name in _NAMES.split()}
+_NUMBER = re.compile(r"\bx\d+\b")  # what the columns of an array are called
+_NAMELESS = (
+    ", since X came without names (behind a scaler or another transformer, "
+    "set_output(transform='pandas') keeps them)"
+)
 
 
 class Formula(TransformerMixin, BaseEstimator):
@@ -32,7 +37,8 @@ class Formula(TransformerMixin, BaseEstimator):
     ----------
     formula : str
         The right-hand side, as in `"1 + sqrt(dist) + C(soil)"`.  Names are those of the columns of
-        a data frame; the columns of an array are called x0, x1, …
+        a data frame.  The columns of an array are called x0, x1, …, and so are those of a frame
+        that has no such names of its own.
     functions : dict of str to callable, optional
         Functions that the formula may call beside NumPy's elementary ones (`sqrt`, `log`, `sin`,
         …; anything else as `np.hypot`) and formulaic's (`C`, `bs`, `cr`, `poly`, `scale`, …).
@@ -117,13 +123,26 @@ class Formula(TransformerMixin, BaseEstimator):
         """X as a data frame that formulaic reads; the columns of an array are x0, x1, …"""
         validate_data(self, X, reset=reset, skip_check_array=True)
         if hasattr(X, "columns"):
-            return X
+            return self._numbered(X)
         import pandas as pd
 
         X = np.asarray(X)
         if X.ndim != 2:
             raise ValueError(f"X has shape {X.shape}; a formula needs a table, a row each sample.")
         return pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+
+    def _numbered(self, frame):
+        """The frame, its columns also as x0, x1, …, where the formula names them so."""
+        names = list(map(str, frame.columns))
+        if any(map(_NUMBER.fullmatch, names)):
+            return frame  # whose x1 may be any column: names are names
+        for number in sorted(set(_NUMBER.findall(self.formula))):
+            if (k := int(number[1:])) < len(names):
+                whole = hasattr(frame, "iloc")
+                entries = frame.iloc[:, k] if whole else frame[frame.columns[k]]
+                frame = frame.assign if whole else frame.with_columns
+                frame = frame(**{number: entries})
+        return frame
 
     @contextmanager
     def _explained(self, table):
@@ -134,9 +153,11 @@ class Formula(TransformerMixin, BaseEstimator):
                 yield
         except Exception as error:
             said = re.sub(r"\x1b\[[0-9;]*m|[\u29da\u29db]", "", str(error)).split("\n")[0]
+            names = list(map(str, table.columns))
+            lost = "" if hasattr(self, "feature_names_in_") else _NAMELESS
             raise ValueError(
                 f"features={self.formula!r} cannot be evaluated: {said}  The columns are "
-                f"{', '.join(map(str, table.columns))}; functions beside NumPy's elementary ones "
+                f"{', '.join(names)}{lost}; functions beside NumPy's elementary ones "
                 "go into functions={name: function}; 'constant' is the constant alone."
             ) from error
 

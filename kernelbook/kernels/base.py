@@ -11,7 +11,7 @@ function of two arrays.
 
 from collections.abc import Callable, Sequence
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -72,6 +72,17 @@ class Kernel(Parameters, Differentiable):
     cpd_order = 0
     strictly_pd = False
     accepts_sparse = False
+
+    _called_elsewhere: ClassVar[dict] = {
+        "active_dims": "it is called columns here",
+        "length_scale_bounds": "bounds belong to the search, "
+        "tune=Tuning(bounds={'width': (low, high)})",
+        "noise": "noise belongs to the learner: tune='reml' finds it, and reg sets it",
+        "nugget": "noise belongs to the learner: tune='reml' finds it, and reg sets it",
+        "outputscale": "multiply the kernel, 2.0 * kernel; the scale of a single one is estimated",
+        "sill": "multiply the kernel, 2.0 * kernel; the scale of a single one is estimated",
+        "variance": "multiply the kernel, 2.0 * kernel; the scale of a single one is estimated",
+    }
 
     _positive_diag = False  # K(x, x) > 0 for every x?
     _proven = False  # is `cpd_order` a theorem?  Otherwise learners try it on the sample.

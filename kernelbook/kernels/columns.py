@@ -66,7 +66,8 @@ def _number(kernel, column, names):
     if names is None:
         raise ValueError(
             f"{kernel!r} names the column {column!r}, and X is a matrix, whose columns have no "
-            f"names: pass a data frame, or number the columns from 0."
+            f"names: pass a data frame, or number the columns from 0.  Behind a scaler or another "
+            f"transformer, set_output(transform='pandas') keeps the names."
         )
     if column not in names:
         raise ValueError(

@@ -127,7 +127,7 @@ class Polynomial(Kernel):
     _has_gradient = True
     _rules: ClassVar[dict] = {"degree": checks.positive_integer, "offset": checks.non_negative}
 
-    _called_elsewhere: ClassVar[dict] = {
+    _called_elsewhere: ClassVar[dict] = Kernel._called_elsewhere | {
         "coef0": "it is called offset here",
         "gamma": "scale the columns, or the kernel: 2.0 * Polynomial()",
     }

@@ -50,9 +50,10 @@ class Laplacian(Radial):
     _tunable: Any = ("width",)
     _rules: ClassVar[dict] = {"width": checks.widths}
 
-    _called_elsewhere: ClassVar[dict] = {
+    _called_elsewhere: ClassVar[dict] = Radial._called_elsewhere | {
         "gamma": "exp(−gamma·‖x − z‖) is written width=1/gamma",
-        "length_scale": "it is called width here",
+        "length_scale": "it is called width here, width=length_scale",
+        "lengthscale": "it is called width here, width=lengthscale",
     }
 
     def __init__(self, width: float | Sequence[float] = 1.0, columns: Any = None) -> None:
@@ -119,10 +120,10 @@ class Matern(Radial):
     _tunable: Any = ("width",)
     _rules: ClassVar[dict] = {"width": checks.widths, "nu": _smoothness}
 
-    _called_elsewhere: ClassVar[dict] = {
+    _called_elsewhere: ClassVar[dict] = Radial._called_elsewhere | {
         "length_scale": "it is called width here, width=length_scale",
         "lengthscale": "it is called width here, width=lengthscale",
-        "range": "it is called width here",
+        "range": "gstat's range is written width=√(2·nu)·range",
     }
 
     def __init__(
@@ -237,8 +238,9 @@ class RationalQuadratic(Radial):
     _rules: ClassVar[dict] = {"width": checks.widths, "alpha": checks.positive}
     _curvature = 2.0
 
-    _called_elsewhere: ClassVar[dict] = {
+    _called_elsewhere: ClassVar[dict] = Radial._called_elsewhere | {
         "length_scale": "it is written width=√2·length_scale",
+        "lengthscale": "it is written width=√2·lengthscale",
     }
 
     def __init__(

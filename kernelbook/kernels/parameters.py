@@ -6,14 +6,18 @@ Two kernels with the same parameters are equal.  The parameters follow scikit-le
 """
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from kernelbook.kernels.columns import check_columns, frozen
 
-__all__ = ["Parameters", "plain_number", "translate_parameters"]
+__all__ = ["Parameters", "plain_number", "require_known", "translate_parameters"]
+
+
+_OPEN = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
 
 
 def translate_parameters(
@@ -23,9 +27,36 @@ def translate_parameters(
 
     `cls._called_elsewhere` has what other libraries call our parameters, and what to write.
     """
+    takes = inspect.signature(cls.__init__).parameters
+    if cls.__init__ is not object.__init__ and any(p.kind in _OPEN for p in takes.values()):
+        return  # a constructor that takes any word hands it on
     for name in names:
-        if name in cls._called_elsewhere and name not in inspect.signature(cls).parameters:
+        if name in cls._called_elsewhere and name not in takes:
             raise error(f"{cls.__name__} has no parameter {name!r}: {cls._called_elsewhere[name]}.")
+
+
+def require_known(cls: Any, args: Sequence[Any], names: Iterable[str]) -> None:
+    """An error for a parameter that there is not, as Python has it, but of the class that was
+    called, whichever class has `__init__`; and with the parameters that there are.
+    """
+    init = cls.__init__
+    takes = [] if init is object.__init__ else list(inspect.signature(init).parameters.values())[1:]
+    if any(p.kind in _OPEN for p in takes):
+        return
+    known = [p.name for p in takes]
+    listed = f"its parameters are {', '.join(known)}" if known else "it has no parameters"
+    if len(args) > len(known):
+        raise TypeError(
+            f"{cls.__name__}() takes {len(known)} arguments at most, and {len(args)} were given; "
+            f"{listed}."
+        )
+    for name in names:
+        if name not in known:
+            close = get_close_matches(name, known, 1)
+            meant = f"did you mean {close[0]!r}?  I{listed[1:]}" if close else listed
+            raise TypeError(
+                f"{cls.__name__}() got an unexpected keyword argument {name!r}; {meant}."
+            )
 
 
 class Parameters:
@@ -43,6 +74,7 @@ class Parameters:
 
     def __new__(cls, *args, **kwargs):
         translate_parameters(cls, kwargs)
+        require_known(cls, args, kwargs)
         return super().__new__(cls)
 
     def __setattr__(self, name, value):

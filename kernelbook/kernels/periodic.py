@@ -24,6 +24,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kernelbook.kernels import checks
+from kernelbook.kernels.base import Kernel
 from kernelbook.kernels.radial import Gaussian
 
 __all__ = ["Periodic"]
@@ -56,8 +57,9 @@ class Periodic(Gaussian):
     _rules: ClassVar[dict] = {"period": checks.widths, "width": checks.widths}
     strictly_pd = False  # x and x + p are one point
 
-    _called_elsewhere: ClassVar[dict] = {
+    _called_elsewhere: ClassVar[dict] = Kernel._called_elsewhere | {
         "length_scale": "it is written width=√2·length_scale",
+        "lengthscale": "it is written width=√2·lengthscale",
         "periodicity": "it is called period here",
     }
 

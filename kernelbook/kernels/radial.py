@@ -158,9 +158,10 @@ class Gaussian(Radial):
     _tunable: Any = ("width",)
     _rules: ClassVar[dict] = {"width": checks.widths}
 
-    _called_elsewhere: ClassVar[dict] = {
+    _called_elsewhere: ClassVar[dict] = Kernel._called_elsewhere | {
         "gamma": "exp(−gamma·‖x − z‖²) is written width=1/√gamma",
         "length_scale": "exp(−‖x − z‖²/(2·length_scale²)) is written width=√2·length_scale",
+        "range": "exp(−‖x − z‖²/range²), gstat's Gau, is written width=range",
         "sigma": "exp(−‖x − z‖²/(2·sigma²)) is written width=√2·sigma",
         "lengthscale": "exp(−‖x − z‖²/(2·lengthscale²)) is written width=√2·lengthscale",
     }

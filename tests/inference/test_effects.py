@@ -249,7 +249,9 @@ def test_a_sample_that_a_feature_sees_alone_has_no_leave_one_out_residual():
 def test_dependent_and_absent_features_are_named():
     frame, y = table()
     frame["none"], frame["twice"] = 0.0, 2 * frame["dist"]
-    model = GRLSRegressor(Gaussian(0.4, columns="x"), "1 + none + dist + twice").fit(frame, y)
+    model = GRLSRegressor(Gaussian(0.4, columns="x"), "1 + none + dist + twice")
+    with pytest.warns(UserWarning, match="every row: none; .*each other: dist, twice"):
+        model.fit(frame, y)
     said = model.summary()
     assert said.notes == [
         "Zero on the sample: none.",

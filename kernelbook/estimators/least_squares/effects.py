@@ -12,7 +12,6 @@ from scipy.stats import t as student
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from kernelbook.estimators._base import as_given
 from kernelbook.features import feature_groups, feature_names
 from kernelbook.inference import components as parts_of
 from kernelbook.inference.functionals import draws, of_values
@@ -124,8 +123,8 @@ class Effects:
         """
         check_is_fitted(self, "coef_")
         components = self._components()
-        raw, X = X, self._rows(X)
-        P = self._features_at(as_given(raw, X))
+        points = self._points(X)
+        X, P = points.X, self._features_at(points.given)
         if centered or return_std:
             return self._components_as_functionals(components, X, P, return_std, centered)
         c, lam = self._solution.predictor.c, self._solution.lam
@@ -193,9 +192,8 @@ class Effects:
                 "have: pass the kernel itself."
             )
         model = self._model(what)
-        raw, X = X, self._rows(X)
-        predictor = model.posterior.predictor
-        points, P = predictor.from_origin(X), self._features_at(as_given(raw, X))
+        predictor, rows = model.posterior.predictor, self._points(X)
+        points, P = predictor.from_origin(rows.X), self._features_at(rows.given)
         L = of_values(predictor.kernel, points, predictor.centers, P, joint=True)
         V = model.posterior.factored().covariance(L.prior, L.k, L.p)
         V = (V + V.T) / 2
@@ -223,11 +221,8 @@ class Effects:
         self._single("sample_y")
         if not isinstance(n_samples, int | np.integer) or n_samples < 1:
             raise ValueError(f"n_samples={n_samples!r} must be an integer ≥ 1.")
-        rng, mean, V = (
-            check_random_state(random_state),
-            self._values(X),
-            self._covariance(X, noise, "sample_y"),
-        )
+        rng, X = check_random_state(random_state), self._points(X)
+        mean, V = self._values(X), self._covariance(X, noise, "sample_y")
         free = self.df_resid_
         scale = self._deviations() * np.sqrt(free / rng.chisquare(free, size=(n_samples, 1)))
         return (mean + scale * draws(np.zeros(len(mean)), V, n_samples, rng)).T

@@ -6,8 +6,10 @@ The method is chosen in one place, `solvers.grls.methods`.  Fits by sums over bl
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -18,7 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 from kernelbook.bases.centers import choose_centers, given_centers
 from kernelbook.certificates import WARN_GAP, Certificate
 from kernelbook.distributed.predict import map_rows
-from kernelbook.estimators._base import FreeFeatureEstimator, as_given, explained, in_memory
+from kernelbook.estimators._base import FreeFeatureEstimator, as_given, in_memory
+from kernelbook.estimators._refusals import explained
 from kernelbook.estimators._sanity import check_learner
 from kernelbook.estimators.least_squares.progress import rows_bar
 from kernelbook.estimators.least_squares.tuning import tune_learner
@@ -46,6 +49,14 @@ __all__ = ["GRLS", "check_number"]
 N_CENTERS = 1000
 PRECONDITIONER_ENTRIES = 10**8  # of the m×n factor: 800 MB
 _ROW_BLOCK = 2**20  # rows for which the feature matrix is held at once in `predict`
+
+
+@dataclass(frozen=True)
+class Points:
+    """Rows that f is asked about: numbers, and as the features see them."""
+
+    X: Any
+    given: Any
 
 
 class GRLS(FreeFeatureEstimator):
@@ -78,6 +89,21 @@ class GRLS(FreeFeatureEstimator):
         self.verbose = verbose
         self.bounds = bounds
         self.tune = tune
+
+    _called_elsewhere: ClassVar[dict] = FreeFeatureEstimator._called_elsewhere | {
+        "reg": "give the values to choose from, regs=[1e-3, 1e-2]",
+        "C": "the weight of the penalty is reg, the smaller the closer to the data",
+        "alpha": "the weight of the penalty is reg, and KernelRidge's alpha is reg·m for m samples",
+        "lam": "the weight of the penalty is reg",
+        "method": "parameters are chosen by tune='reml', 'ml', 'loo' or 'gcv'",
+        "n_restarts_optimizer": "parameters are chosen by tune=Tuning(starts=…)",
+        "noise": "reg·m is the variance of the noise divided by that of the kernel, for m samples; "
+        "tune='reml' finds it",
+        "regs": "reg is one number here; GRLSRegressorCV and GRLSClassifierCV choose among regs",
+        "nugget": "reg·m is the nugget divided by the partial sill, for m samples; tune='reml' "
+        "finds it",
+        "optimizer": "parameters are chosen by tune='reml', 'ml', 'loo' or 'gcv'",
+    }
 
     _methods = tuple(METHODS)
     _private_state = (*FreeFeatureEstimator._private_state, "_solution", "_observations", "_blocks")
@@ -309,6 +335,10 @@ class GRLS(FreeFeatureEstimator):
 
     # --------------------------------------------------------------------------- evaluation
 
+    def _points(self, X):
+        """The rows of X, checked, once: a second look would warn again of what the first found."""
+        return X if isinstance(X, Points) else Points(rows := self._rows(X), as_given(X, rows))
+
     def _values(self, X, P=None):
         """f at the rows of X: (n,) or (n, k)."""
         check_is_fitted(self, "coef_")
@@ -320,8 +350,8 @@ class GRLS(FreeFeatureEstimator):
             )
         if is_collection(X) and P is None:
             return map_rows(self._values, X, outputs)
-        raw, X = X, self._rows(X)
-        given, n = as_given(raw, X), X.shape[0]
+        points = self._points(X)
+        X, given, n = points.X, points.given, points.X.shape[0]
         if n <= _ROW_BLOCK or P is not None:
             f = self._values_of(X, self._features_at(given, P))
         else:
@@ -357,9 +387,9 @@ class GRLS(FreeFeatureEstimator):
         if is_collection(X) and P is None and diag is None:
             return map_rows(partial(self._std), X, np.shape(self.scale_))
         in_memory("return_std with P or diag", X)
-        raw, X = X, self._rows(X)
-        p, diag = self._features_at(as_given(raw, X), P), self._checked_diagonal(X, diag)
-        variance, warning = self._solution.posterior.variance(X, p, diag)
+        points = self._points(X)
+        X, p = points.X, self._features_at(points.given, P)
+        variance, warning = self._solution.posterior.variance(X, p, self._checked_diagonal(X, diag))
         if warning is not None:
             warnings.warn(warning, UserWarning, stacklevel=3)
         deviation = self._solution.deviation(self._observations)

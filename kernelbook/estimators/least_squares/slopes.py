@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from kernelbook.estimators._base import as_given
 from kernelbook.estimators.least_squares.effects import Effects, check_level
 from kernelbook.features import replaced, take_rows
 from kernelbook.inference import derivatives
@@ -95,9 +94,9 @@ class EffectsAndSlopes(Effects):
         check_is_fitted(self, "coef_")
         self._single(what)
         self._components()  # refuses what has no kernel to differentiate
-        raw, X = X, self._rows(X)
-        given, found = as_given(raw, X), []
-        numbers = self._column_numbers(columns, X.shape[1])
+        numbers, points = self._column_numbers(columns, self.n_features_in_), self._points(X)
+        self._refuse_levels(numbers, what)
+        X, given, found = points.X, points.given, []
         predictor = self._solution.predictor
         points = predictor.from_origin(X)
         for k in numbers:
@@ -113,6 +112,18 @@ class EffectsAndSlopes(Effects):
             )
         return X, found, numbers
 
+    def _refuse_levels(self, numbers, what):
+        """An error where a derivative is asked for along a column of text."""
+        if texts := [k for k in numbers if k in self.levels_]:
+            raise ValueError(self._no_derivative(texts, what))
+
+    def _no_derivative(self, numbers, what):
+        names = self._column_names() or range(self.n_features_in_)
+        without = {*numbers, *self.levels_}
+        rest = [name for k, name in enumerate(names) if k not in without]
+        listed = ", ".join(f"{names[k]!r}" for k in numbers)
+        return f"{what}: column {listed} has levels, and no derivative; pass columns={rest}."
+
     def _features_along(self, given, X, k, what):
         """The function from entries of column k to the feature matrix; NaN where undefined."""
 
@@ -123,10 +134,7 @@ class EffectsAndSlopes(Effects):
                 if np.array_equal(entries, X[:, k]):
                     raise
                 if "has the level" in str(error):
-                    raise ValueError(
-                        f"{what}: column {k} has levels, and no derivative; pass columns=[…] "
-                        "without it."
-                    ) from error
+                    raise ValueError(self._no_derivative([k], what)) from error
                 return self._features_row_by_row(given, k, entries)
 
         return evaluate
