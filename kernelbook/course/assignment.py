@@ -140,6 +140,16 @@ class Assignment:
         }
 
     @cached_property
+    def stubs(self) -> dict[str, str]:
+        """What students get in place of the answers, by cell."""
+        from kernelbook.course.release import student_version
+
+        answered = {name for kind in ("solution", "manual") for name, _ in self.cells(kind)}
+        tagged = [c for c in student_version(self).cells if "nbgrader" in c["metadata"]]
+        names = [c["metadata"]["nbgrader"]["grade_id"] for c in tagged]
+        return {n: source(c) for n, c in zip(names, tagged, strict=True) if n in answered}
+
+    @cached_property
     def fingerprint(self) -> str:
         """Changes when the master or the checks change."""
         h = hashlib.sha256()

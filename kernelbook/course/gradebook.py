@@ -159,7 +159,7 @@ class Course:
         except MissingEntry:
             return None
 
-    def record(self, assignment: Assignment, submission: Submission, result: Result, stubs: dict):
+    def record(self, assignment: Assignment, submission: Submission, result: Result):
         """Keep a result: scores, then the notebook for formgrader, then the record itself."""
         book, name, student = self.gradebook, assignment.name, result.identity
         changed = self._changed_answers(assignment, submission)
@@ -178,8 +178,8 @@ class Course:
         for identity, _ in assignment.cells("manual"):
             grade = book.find_grade(identity, name, name, student)
             answer = answers.get(identity, "").strip()
-            lost = not answer and result.by_hand
-            if answer in ("", stubs[identity].strip()) and not lost:
+            left = answer in ("", assignment.stubs[identity].strip())
+            if left and not result.by_hand:
                 grade.auto_score, grade.needs_manual_grade = 0.0, False
             elif grade.manual_score is None or identity in changed:
                 grade.auto_score, grade.needs_manual_grade = None, True

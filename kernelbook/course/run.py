@@ -2,13 +2,12 @@
 
 from tqdm import tqdm
 
-from kernelbook.course.assignment import Assignment, find_assignments, source
+from kernelbook.course.assignment import Assignment, find_assignments
 from kernelbook.course.assignment import names as all_names
 from kernelbook.course.gradebook import Course
 from kernelbook.course.grading import Grader
 from kernelbook.course.intake import Submission, read
 from kernelbook.course.intake.finding import find
-from kernelbook.course.release import student_version
 from kernelbook.course.reports import tables
 from kernelbook.course.reports.standing import standings
 from kernelbook.course.reports.writing import write_reports
@@ -81,11 +80,6 @@ def grade_folder(
     """Grade submissions; returns the table to print."""
     submissions = {s.identity: s for s in _chosen(collect(course, assignment, source_), only)}
     course.register(assignment)
-    stubs = {
-        c.metadata.nbgrader.grade_id: source(c)
-        for c in student_version(assignment).cells
-        if "nbgrader" in c.metadata
-    }
     waiting = [
         s for s in submissions.values() if again or only or not course.previous(s, assignment)
     ]
@@ -95,7 +89,7 @@ def grade_folder(
         tqdm(total=len(waiting), unit="submission", disable=None) as bar,
     ):
         for result in grader.grade_all(waiting, jobs):
-            course.record(assignment, submissions[result.identity], result, stubs)
+            course.record(assignment, submissions[result.identity], result)
             bar.update()
     write_reports(course, [assignment.name], assignment.folder.parent)
     found = standings(course, assignment)

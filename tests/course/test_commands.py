@@ -201,6 +201,26 @@ def test_two_files_of_one_student_are_a_conflict_of_that_student_alone(place):
 
 
 @needs_sandbox
+def test_what_is_written_beside_an_unanswered_question_waits_for_a_person(place):
+    made = notebook(place.assignment, {"essay": "*Your answer here.*"})
+    made["cells"].append({"cell_type": "markdown", "metadata": {}, "source": "Because $x^2$."})
+    save(place.submissions, "cyd", made, "small")
+    made["cells"][-1] = made["cells"][-1] | {"cell_type": "code", "source": "# Because."}
+    save(place.submissions, "dan", made, "small")
+    done = place.grade()
+    rows = place.rows()
+    states = {name: (row["state"], row["left_to_grade"]) for name, row in rows.items()}
+    assert states == dict.fromkeys(("ada", "cyd", "dan"), ("to grade", "1")) | {
+        "bob": ("graded", "0")
+    }
+    assert "cyd: the answer to essay stood in a cell of its own" in done.output
+    assert "dan: nothing stands where essay should be answered" in done.output
+    shown = json.loads((place.course / "autograded/cyd/small/small.ipynb").read_text())
+    answer = next(c for c in shown["cells"] if c["metadata"]["nbgrader"]["grade_id"] == "essay")
+    assert "<msup>" in "".join(answer["source"])  # where formgrader asks for its points
+
+
+@needs_sandbox
 def test_all_three_layouts_are_found(place):
     (place.submissions / "cyd.ipynb").write_text(json.dumps(MASTER))
     save(place.submissions / "dan", "small", MASTER, "small")

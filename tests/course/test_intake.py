@@ -11,10 +11,10 @@ import pytest
 from kernelbook.course.grading import Grader
 from kernelbook.course.intake.finding import find
 from kernelbook.course.intake.names import Owner, folded, owner, safe_name
-from kernelbook.course.intake.reading import read
+from kernelbook.course.intake.reading import code, read
 from kernelbook.course.intake.roster import Roster, RosterError
 
-from .helpers import load, needs_sandbox, notebook, save
+from .helpers import NAMES, load, needs_sandbox, notebook, save
 from .small import MASTER, make
 
 
@@ -230,6 +230,122 @@ def test_an_answer_split_in_two_is_one_answer(assignment, tmp_path):
     answer = next(c["source"] for c in found.cells if c["grade_id"] == "essay")
     assert answer.startswith("Because.")
     assert answer.endswith("And more.")
+
+
+PNG = {"output_type": "display_data", "data": {"image/png": "iVBORw0KGgo="}}
+
+
+def own(text, kind="markdown", outputs=()):
+    made = {"cell_type": kind, "metadata": {}, "source": text}
+    return made | ({"outputs": list(outputs), "execution_count": None} if kind == "code" else {})
+
+
+def released(project, name, *added, at=1):
+    """The solution with one answer as it was handed out, and cells of the student's own by it."""
+    made = notebook(project, {name: project.stubs[name]})
+    for cell in made["cells"]:
+        cell["outputs"] = []
+    names = [c["metadata"]["nbgrader"]["grade_id"] for c in made["cells"]]
+    where = names.index(name) + at
+    made["cells"][where:where] = added
+    return made
+
+
+# What a student wrote beside the untouched cell of a question, and what must be in the answer.
+# Nothing in the answer: somebody has to look.
+BESIDE = {
+    "text below": ("slip", [own("By the first row.")], "By the first row."),
+    "text above": ("slip", [own("By the first row.")], "By the first row."),
+    "two texts": ("slip", [own("First."), own("Second.")], "First.\n\nSecond."),
+    "under a heading": ("slip", [own("## Question 8\n\nThe row.")], "The row."),
+    "raw": ("slip", [own("By the first row.", "raw")], "By the first row."),
+    "text and code": ("slip", [own("1 + 1", "code"), own("By the row.")], "By the row."),
+    "words in code": ("slip", [own("# By the first row.", "code")], None),
+    "picture below": ("excess-picture", [own("plt.plot(x)", "code", [PNG])], "plt.plot(x)"),
+    "picture, cleared": ("excess-picture", [own("plt.plot(x)", "code")], "plt.plot(x)"),
+    "picture and import": ("excess-picture", [own("import scipy\nplt.plot(x)", "code")], None),
+    "picture's numbers": ("excess-picture", [own("excess(1, 2)", "code")], None),
+}
+
+
+@pytest.mark.parametrize("case", BESIDE)
+def test_an_answer_in_a_cell_of_its_own_is_found_or_looked_at(case, tmp_path):
+    project = load("grls")
+    name, added, expected = BESIDE[case]
+    made = released(project, name, *added, at=0 if "above" in case else 1)
+    save(tmp_path, "ada", made, "grls")
+    found = read(only(tmp_path, "grls"), project)
+    answer = next(c for c in found.cells if c["grade_id"] == name)
+    if expected is None:
+        assert found.unmatched
+        assert f"nothing stands where {name} should be answered" in found.remarks[-1]
+        assert answer["source"] == project.stubs[name]
+    else:
+        assert not found.unmatched
+        assert expected in answer["source"]
+        assert "Your answer here" not in answer["source"]
+        assert found.remarks == [f"the answer to {name} stood in a cell of its own"]
+    # Code of the student's own runs wherever it stands; a picture's does not.
+    ran = "\n".join(text for _, text in code(found, project))
+    assert ("import scipy\nplt" in ran) == (case == "picture and import")
+    assert ("plt.plot(x)" in ran) == (case == "picture and import")
+
+
+def test_an_answer_far_from_its_question_is_looked_at_and_none_is_none(tmp_path):
+    project = load("grls")
+    quiet = released(project, "slip", own("import scipy", "code"), own("---"), at=-3)
+    save(tmp_path / "quiet", "ada", quiet, "grls")
+    assert not read(only(tmp_path / "quiet", "grls"), project).unmatched  # nothing was answered
+    last = released(project, "slip")
+    last["cells"].append(own("Answer to 8: the first row of the equation is wrong."))
+    save(tmp_path / "last", "ada", last, "grls")
+    assert read(only(tmp_path / "last", "grls"), project).unmatched
+    # The function's own cell drew the picture.
+    drawn = released(project, "excess-picture")
+    for cell in drawn["cells"]:
+        if cell["metadata"]["nbgrader"]["grade_id"] == "excess":
+            cell["outputs"] = [PNG]
+    save(tmp_path / "drawn", "ada", drawn, "grls")
+    assert read(only(tmp_path / "drawn", "grls"), project).unmatched
+    # Written into the text of the question, as editors without locks allow.
+    within = released(project, "slip")
+    for cell in within["cells"]:
+        if cell["metadata"]["nbgrader"]["grade_id"] == "slip-text":
+            cell["source"] = "".join(cell["source"]) + "\n\nIt went wrong in the very first row."
+    save(tmp_path / "within", "ada", within, "grls")
+    found = read(only(tmp_path / "within", "grls"), project)
+    answer = next(c for c in found.cells if c["grade_id"] == "slip")
+    assert answer["source"] == "It went wrong in the very first row."
+
+
+def test_what_students_get_is_known_by_its_cells():
+    for name in NAMES:
+        project = load(name)
+        kinds = dict(project.cells("solution")) | dict(project.cells("manual"))
+        assert set(project.stubs) == set(kinds)
+        assert all(s.strip().endswith(('written yet")', "here.*")) for s in project.stubs.values())
+
+
+@needs_sandbox
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_function_in_a_cell_of_its_own_counts_above_the_one_handed_out_and_below(
+    assignment, tmp_path, at
+):
+    made = released(assignment, "double", own("def double(x):\n    return 2 * x", "code"), at=at)
+    found = read(save_and_find(tmp_path, made), assignment)
+    assert next(c for c in found.cells if c["grade_id"] == "double")["source"].endswith("2 * x")
+    with Grader(assignment, "secret") as grader:
+        assert grader.grade(found).verdicts["double"].points == 3
+        # In the cell of another question, above; and under another kind of name.
+        made = released(assignment, "total")
+        cells(made, "double", source="total = sum\ndouble = lambda x: 2 * x")
+        found = read(save_and_find(tmp_path / "other", made), assignment)
+        assert [v.points for v in grader.grade(found).verdicts.values()] == [3, 2]
+
+
+def save_and_find(folder, made):
+    save(folder, "ada", made, "small")
+    return only(folder)
 
 
 def test_a_whole_export_may_be_one_zip_file(assignment, tmp_path):

@@ -168,13 +168,16 @@ def code(submission: Submission, assignment: Assignment) -> list[tuple[int, str]
     people.  A set-up or check cell that was changed is the student's, and runs.
     """
     ours = {name: cell for name, cell in assignment.cells() if kind_of(cell) != "solution"}
-    return [
+    # A function that was not written is run first: it must not replace one written above it.
+    untouched = {text.strip() for text in assignment.stubs.values()}
+    chosen = [
         (number, cell["source"])
         for number, cell in enumerate(submission.cells, 1)
         if cell["cell_type"] == "code"
         and cell["source"].strip()
         and not _left_out(cell, ours.get(cell["grade_id"]))
     ]
+    return sorted(chosen, key=lambda one: one[1].strip() not in untouched)
 
 
 def _left_out(cell, ours):
