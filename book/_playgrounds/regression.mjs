@@ -79,7 +79,7 @@ export function regression(root) {
     name: "degree", label: "free polynomials up to degree", min: -1, max: 4, step: 1, value: 2,
     show: (v) => (v < 0 ? "none" : String(v)), change: go,
   });
-  const printed = checkbox({ name: "printed", label: "show B's formula (26) as printed", value: false, change: go });
+  const printed = checkbox({ name: "printed", label: "show formula (26) of paper B as printed", value: false, change: go });
   const ridge = checkbox({ name: "ridge", label: "show ridge regression", value: true, change: go });
   const trend = checkbox({ name: "trend", label: "show the free part alone", value: false, change: go });
   const probe = numberField({

@@ -87,6 +87,60 @@ def test_the_book_asks_a_hundred_questions():
     assert sum("} Check yourself" in text for text in texts) >= 100
 
 
+# How a page mentions a paper by its letter, and the authors in words.  A is an article as well, and
+# C the weight of the loss.
+MENTION = (
+    r"[Pp]apers? \**{0}\b"
+    r"|\b{0}(?:['’]s\b| ?\(\d| \d\b|, section|, B\b| and [BC]\b| (?:says|writes|has|calls)\b)"
+    r"|\b(?:of|in|by|to|from|for|against|like|and) {0}\b(?=[ .,;:])(?! =)"
+)
+MENTIONS = {"A": MENTION.format("A"), "B": r"(?<!theorem )\bB\b", "C": MENTION.format("C")}
+AUTHORS = {
+    "A": "Li, Leung and Lee",
+    "B": "Li, Lee and Leung|Li, Leung and Lee|the same authors",
+    "C": "Giesen, Laue and Mueller",
+}
+
+
+def words_of_a_page(path):
+    """The page's text without headings, code, formulas and roles."""
+    text = path.read_text()
+    if path.suffix == ".ipynb":
+        cells = nbformat.reads(text, as_version=4).cells
+        text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    else:
+        text = re.sub(r"^```python\n.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"^(?:#|:alt:).*$", "", text, flags=re.MULTILINE)
+    text = re.sub(r"\$\$.*?\$\$", "", text, flags=re.DOTALL)
+    paragraphs = re.split(r"\n\s*\n", text)
+    bare = (re.sub(r"\$[^$]*\$|\{[\w:+-]+\}`[^`]*`|`[^`\n]+`", "", p) for p in paragraphs)
+    return re.sub(r"\s+", " ", " ".join(bare))
+
+
+def unnamed_papers(text):
+    """Letters used without the authors' names, or more than a few words before them."""
+    for paper, mention in MENTIONS.items():
+        used, named = re.search(mention, text), re.search(AUTHORS[paper], text)
+        if used and not (named and named.start() < used.end() + 30):
+            yield paper
+
+
+PAGES = sorted(path for path in BOOK.rglob("*") if path.suffix in (".ipynb", ".md"))
+
+
+@pytest.mark.parametrize("path", [pytest.param(p, id=str(p.relative_to(BOOK))) for p in PAGES])
+def test_papers_are_named_at_first_use(path):
+    assert not list(unnamed_papers(words_of_a_page(path)))
+
+
+def test_a_letter_without_a_name_is_noticed():
+    assert list(unnamed_papers("The example of B. Li, Lee and Leung")) == []
+    assert list(unnamed_papers("The example of B, which was printed in the year 2006")) == ["B"]
+    assert list(unnamed_papers("B 5 and " + 40 * "x" + " Li, Lee and Leung")) == ["B"]
+    assert list(unnamed_papers("As A 5 says. A free feature costs nothing.")) == ["A"]
+    assert list(unnamed_papers("A free feature costs nothing. At C = 1, for C = 2 as well.")) == []
+
+
 def test_below_prints_the_bound_where_it_holds_and_the_error_where_not():
     assert below([3e-13, -2e-12], 1e-10) == "< 1e-10"
     assert below(-0.25, 1e-2) == "0.25, not < 1e-2"
