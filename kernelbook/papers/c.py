@@ -213,7 +213,8 @@ ERRATA = (
         "C 4.1, spirals",
         "“two Gaussians”, and the “minimal 5-fold cross validation error of 11%” at γ₂ = 2¹⁹",
         "the definitions do not explain it: a spike at each sample, evaluated as C defines, turns "
-        "predictions around without a bias and is no better than chance with one",
+        "predictions around without a bias, and with one all become the majority class, or are "
+        "near chance if the classes are equal",
         "R",
     ),
     Erratum(
@@ -225,8 +226,8 @@ ERRATA = (
     Erratum(
         "C 4.1, grids",
         "“can improve the 5-fold cross validation”",
-        "a minimum over (γ₁, γ₂, c) is below one over (γ, c) by chance alone: nested "
-        "cross-validation",
+        "over a square that contains the line the minimum is never larger, and chance alone lowers "
+        "it: nested cross-validation",
         "R",
     ),
     Erratum(
