@@ -3,7 +3,7 @@
 The rooms: `svm_path`, the front door, its result and what it proves; `tracer`, start and restarts
 of the path in C; `pieces`, one piece and its violation; `follower`, one solution followed from
 event to event; `pivots`, what an event does; `inverse`, M⁻¹ as it gains and loses rows; `gram` and
-`problem`, the data.  Chapters `primal/solvers` and `computing/choosing`.
+`problem`, the data.  Chapters `primal/path` and `computing/choosing`.
 
 The support vector machine with free features is the quadratic program
 

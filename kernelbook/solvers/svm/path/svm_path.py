@@ -9,6 +9,8 @@ the list of the affine pieces.
 violation is attained at one of its ends.  `SVMPath.kkt` holds it for each piece, and so
 certifies the solution for *every* C, not only at the breakpoints.
 
+Chapter: book/primal/path
+
 References
 ----------
 T. Hastie, S. Rosset, R. Tibshirani, J. Zhu, *The entire regularization path for the support
