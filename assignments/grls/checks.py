@@ -31,6 +31,8 @@ def fits(rng):
     yield "a line under a Gaussian", (*problem(rng), 0.05)
     yield "a cubic spline", (*problem(rng, kind="cubic"), 0.01)
     yield "a parabola, few samples", (*problem(rng, m=6, degree=2), 0.3)
+    _, P, y = problem(rng, m=8)
+    yield "no kernel at all", (np.zeros((8, 8)), P, y, 0.1), LIMIT
 
 
 def points(rng):
@@ -38,6 +40,7 @@ def points(rng):
         gram, P, y = problem(rng, m=m)
         c, lam = rng.normal(size=m), rng.normal(size=2)
         yield f"{m} samples, arbitrary coefficients", (gram, P, y, 0.2, c, lam)
+    yield "all coefficients zero", (gram, P, y, 0.2, 0 * c, 0 * lam), LIMIT
 
 
 def refits(gram, P, y, reg):
@@ -58,6 +61,7 @@ def anchored(rng):
         _, P, _ = problem(rng, m=10, degree=degree)
         order = rng.permutation(10)
         yield f"{degree + 1} features", (P, P[order[: degree + 1]])
+    yield "the anchors themselves", (P[order[:3]], P[order[:3]]), LIMIT
 
 
 def cardinal(P, P_anchors):
@@ -75,6 +79,9 @@ def four_matrices(rng):
             cardinal(P, P[first]),
         )
         yield f"a {kind} kernel, {degree + 1} anchors", blocks
+    anchors = blocks[2]
+    E = np.eye(len(anchors))
+    yield "the anchors themselves", (anchors, anchors, anchors, E), LIMIT
 
 
 def conditional(gram, to_anchors, anchors, E):
@@ -107,16 +114,10 @@ def printed(H, E, y1, y2, reg):
 
 
 def repaired(H, E, y1, y2, reg):
-    l, m = len(y1), len(y1) + len(y2)
-    K = np.block([[np.eye(l), np.zeros((l, m - l))], [E, H]])
-    # Minimize ‖y - Kz‖² + mγ c'Hc: stacked, so that H need not be invertible.
-    values, vectors = linalg.eigh(H)
-    root = (vectors * np.sqrt(np.maximum(values, 0))).T
-    stacked = np.vstack(
-        [K, np.sqrt(m * reg) * np.hstack([np.zeros((m - l, l)), root])]
-    )
-    target = np.concatenate([y1, y2, np.zeros(m - l)])
-    z = np.linalg.lstsq(stacked, target, rcond=None)[0]
+    """Both equations at once; the minimizer that stays one as H is changed."""
+    l, s = len(y1), (len(y1) + len(y2)) * reg
+    system = np.block([[np.eye(l), -s * E.T], [E, H + s * np.eye(len(y2))]])
+    z = linalg.solve(system, np.concatenate([y1, y2]))
     return z[:l], z[l:]
 
 
@@ -236,6 +237,10 @@ SLIPS = {
             lambda gram, P, y, reg, c, lam: value(gram, P, y, 0, c, lam),
             "the penalty is missing.",
         ),
+        Slip(
+            lambda gram, P, y, reg, c, lam: value(gram, P, y, reg, c, 0 * lam),
+            "the features are missing in the residual.",
+        ),
     ),
     "leave_one_out": (
         Slip(
@@ -247,6 +252,13 @@ SLIPS = {
             without_features,
             "your matrix leaves the features out: they are fitted again, too, "
             "when a sample is left out.",
+        ),
+        Slip(
+            lambda gram, P, y, reg: refits(
+                gram, P, y, reg * (len(y) - 1) / len(y)
+            ),
+            "your answer has $m - 1$ in place of $m$; the system keeps the "
+            "full number of samples.",
         ),
         Slip(
             lambda *a: -refits(*a),
@@ -265,6 +277,10 @@ SLIPS = {
             "belongs to a sample, a column to an anchor.",
         ),
         Slip(lambda P, A: P @ A, "you multiply by the matrix; invert it."),
+        Slip(
+            lambda P, A: P @ A.T,
+            "you multiply by the transpose; asked for is the inverse.",
+        ),
     ),
     "conditional_gram": (
         Slip(
@@ -283,6 +299,11 @@ SLIPS = {
             "comes back once.",
         ),
         Slip(
+            lambda gram, to, anchors, E: gram - to @ E.T + E @ anchors @ E.T,
+            "the interpolant is taken out in one argument only; a middle term "
+            "is missing.",
+        ),
+        Slip(
             lambda gram, to, anchors, E: gram - to @ E.T - E @ to.T,
             "the last sum, over both indices, is missing.",
         ),
@@ -293,6 +314,11 @@ SLIPS = {
             "your $m$ counts the samples that are no anchors; $m$ counts all "
             "of "
             "them.",
+        ),
+        Slip(
+            lambda H, E, y1, y2, reg: printed(H, 0 * E, y1, y2, reg),
+            "take the part of the features, $E\\tilde\\lambda$, away from "
+            "$y_2$.",
         ),
         Slip(
             repaired,
@@ -355,6 +381,7 @@ ASSIGNMENT = Assignment(
             anchored,
             cardinal,
             rtol=1e-6,
+            nearly=1e-4,
             slips=SLIPS["cardinal"],
         ),
         Question(
@@ -371,9 +398,18 @@ ASSIGNMENT = Assignment(
             split,
             printed,
             rtol=1e-6,
+            nearly=1e-4,
             slips=SLIPS["printed_solution"],
         ),
-        Question("excess", 4, orders, ratios, rtol=1e-5, slips=SLIPS["excess"]),
+        Question(
+            "excess",
+            4,
+            orders,
+            ratios,
+            rtol=1e-5,
+            nearly=1e-3,
+            slips=SLIPS["excess"],
+        ),
         Question(
             "repaired_solution",
             4,

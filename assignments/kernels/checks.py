@@ -53,6 +53,8 @@ def matrices(rng):
     n = int(rng.integers(4, 8))
     signs = np.where(np.arange(n) < 2, -1.0, 1.0)
     yield "determinant positive", (np.diag(signs * rng.uniform(1, 3, n)),)
+    n = int(rng.integers(4, 8))
+    yield "nothing but zeros", (np.zeros((n, n)),), LIMIT
 
 
 def indefinite(rng):
@@ -61,6 +63,7 @@ def indefinite(rng):
         values = rng.uniform(-1, 0.5, size=m)
         values[0], values[1] = -1.5, 4.0
         yield f"a symmetric matrix of size {m}", ((Q * values) @ Q.T,)
+    yield "a single number", (np.array([[-rng.uniform(1, 3)]]),), LIMIT
 
 
 def judge_witness(arguments, answer, value):
@@ -79,6 +82,16 @@ def judge_witness(arguments, answer, value):
 
 def least_eigenvalue(K):
     return linalg.eigvalsh(K)[0]
+
+
+def eigenvector(choose):
+    """The direction that belongs to an eigenvalue of K."""
+    return lambda K: linalg.eigh(K)[1][:, choose(linalg.eigvalsh(K))]
+
+
+def row_for_column(K):
+    values, vectors = linalg.eigh(K)
+    return vectors[np.argmin(values)]
 
 
 def grams(rng):
@@ -156,6 +169,17 @@ def conditionally_definite(gram, P):
     return bool(linalg.eigvalsh(M @ gram @ M)[0] >= -1e-9 * np.abs(gram).max())
 
 
+def definite_on(basis, sign=1):
+    """Is the form definite on the range of another matrix?"""
+
+    def function(gram, P):
+        Q = basis(P)
+        least = linalg.eigvalsh(sign * Q.T @ gram @ Q)[0]
+        return bool(least >= -1e-10 * np.abs(gram).max())
+
+    return function
+
+
 def fits(rng):
     X = points(rng, 9, 2)
     yield "a Gaussian", (gaussian(X, X, 1.0), rng.normal(size=9), 0.03)
@@ -173,6 +197,7 @@ def scales(rng):
         (points(rng, 8, 2), [0.5, 1.0, 3.0]),
     )
     yield "one column, one width", (points(rng, 5, 1), [0.8])
+    yield "a single point", (points(rng, 1, 2), [0.5, 2.0]), LIMIT
 
 
 def relative_spectra(X, widths):
@@ -201,6 +226,10 @@ SLIPS = {
             "you use the distance; asked for is its square.",
         ),
         Slip(
+            lambda X, Z, w: np.exp(-cdist(X, Z) / w**2),
+            "the square of the distance is missing.",
+        ),
+        Slip(
             lambda X, Z, w: np.exp(-cdist(X, Z, "sqeuclidean") / w),
             "you divide by the width; asked for is its square.",
         ),
@@ -220,6 +249,27 @@ SLIPS = {
             ),
             "a matrix that is not symmetric is no Gram matrix; look for that "
             "first.",
+        ),
+    ),
+    "witness": (
+        Slip(
+            eigenvector(np.argmax),
+            "this vector makes $c^\\top\\mathbf Kc$ as large as possible; "
+            "asked for is the least.",
+        ),
+        Slip(
+            row_for_column,
+            "you took a row of the matrix of eigenvectors; they are its "
+            "columns.",
+        ),
+        Slip(
+            eigenvector(lambda values: np.argmin(np.abs(values))),
+            "this belongs to the eigenvalue closest to zero; asked for is the "
+            "least one, which is negative.",
+        ),
+        Slip(
+            lambda K: eigenvector(np.argmin)(K) * np.sqrt(-least_eigenvalue(K)),
+            "the direction is right; the vector must have length one.",
         ),
     ),
     "feature_distances": (
@@ -249,6 +299,27 @@ SLIPS = {
             "the mean of all was taken away twice and comes back once.",
         ),
     ),
+    "is_cpd": (
+        Slip(
+            definite_on(lambda P: np.eye(len(P))),
+            "you ask for definiteness on all $c$; only those with "
+            "$P^\\top c = 0$ count.",
+        ),
+        Slip(
+            definite_on(linalg.orth),
+            "you look at the $c$ in the range of $P$; asked for are those "
+            "that are orthogonal to it.",
+        ),
+        Slip(
+            definite_on(lambda P: linalg.null_space(np.ones((1, len(P))))),
+            "you take the constant for the feature, whatever $P$ is.",
+        ),
+        Slip(
+            definite_on(lambda P: linalg.null_space(P.T), -1),
+            "the sign: you answer whether minus the matrix is conditionally "
+            "positive semidefinite.",
+        ),
+    ),
     "fit_ridge": (
         Slip(
             lambda K, y, reg: ridge(K, y, reg / len(y)),
@@ -264,7 +335,7 @@ SLIPS = {
     "spectra": (
         Slip(
             lambda X, widths: relative_spectra(X, widths)[:, ::-1],
-            "the eigenvalues stand in rising order; the largest comes first.",
+            "the eigenvalues are in rising order; the largest comes first.",
         ),
         Slip(
             scaled_spectra(lambda v: v / v.max()),
@@ -291,7 +362,13 @@ ASSIGNMENT = Assignment(
         ),
         Question("is_psd", 3, matrices, definite, slips=SLIPS["is_psd"]),
         Question(
-            "witness", 3, indefinite, least_eigenvalue, judge=judge_witness
+            "witness",
+            3,
+            indefinite,
+            least_eigenvalue,
+            judge=judge_witness,
+            slips=SLIPS["witness"],
+            canonical=np.abs,  # a direction has two signs
         ),
         Question(
             "feature_distances",
@@ -302,7 +379,13 @@ ASSIGNMENT = Assignment(
             slips=SLIPS["feature_distances"],
         ),
         Question("center", 4, grams, centred, slips=SLIPS["center"]),
-        Question("is_cpd", 4, conditional, conditionally_definite),
+        Question(
+            "is_cpd",
+            4,
+            conditional,
+            conditionally_definite,
+            slips=SLIPS["is_cpd"],
+        ),
         Question(
             "fit_ridge", 4, fits, ridge, nearly=1e-4, slips=SLIPS["fit_ridge"]
         ),
@@ -312,6 +395,7 @@ ASSIGNMENT = Assignment(
             scales,
             relative_spectra,
             atol=1e-8,
+            nearly=1e-4,
             slips=SLIPS["spectra"],
         ),
     ),

@@ -14,6 +14,9 @@ def weeks(rng):
         values[rng.uniform(size=n) < 0.3] = np.nan
         values[(year == 1970) & (month < 4)] = np.nan  # months without a value
         yield f"{n} weeks of {years} years, with holes", (year, month, values)
+    values = np.append(330 + rng.normal(size=4), np.nan)
+    same = np.full(5, 1984), np.full(5, int(rng.integers(1, 13)))
+    yield "a single month", (*same, values), LIMIT
 
 
 def means(year, month, values):
@@ -28,7 +31,7 @@ def means(year, month, values):
 
 def times(rng):
     yield "two harmonics", (1960 + 40 * rng.uniform(size=9), 2)
-    yield "no harmonic", (2010 + rng.uniform(size=4), 0)
+    yield "no harmonic", (2010 + rng.uniform(size=4), 0), LIMIT
     yield "four harmonics", (1990 + rng.uniform(size=12), 4)
 
 
@@ -80,6 +83,7 @@ def weights(rng):
         P = features(t, 1)[:, :l]
         regs = [1e-4, 1e-3, 1e-2, 1e-1, 1.0]
         yield f"{m} samples, {l} features", (gaussian(t, t, 0.4), P, y, regs)
+    yield "a single weight", (gaussian(t, t, 0.4), P, y, [0.01]), LIMIT
 
 
 def refits(gram, P, y, regs):
@@ -93,6 +97,30 @@ def refits(gram, P, y, regs):
             left.append(y[i] - gram[i, k] @ c - P[i] @ lam)
         errors.append(np.mean(np.square(left)))
     return regs[int(np.argmin(errors))], np.array(errors)
+
+
+def weights_with(error):
+    """Another error for each weight, and the weight where it is least."""
+
+    def function(gram, P, y, regs):
+        errors = np.array([error(gram, P, y, reg) for reg in regs])
+        return regs[int(np.argmin(errors))], errors
+
+    return function
+
+
+def seen(gram, P, y, reg):
+    c, lam = fit(gram, P, y, reg)
+    return np.mean((y - gram @ c - P @ lam) ** 2)
+
+
+def refitted_with(scale):
+    """Leaving one out with another multiple of the weight."""
+
+    def error(gram, P, y, reg):
+        return refits(gram, P, y, [reg * scale(len(y))])[1][0]
+
+    return weights_with(error)
 
 
 def lengths(rng):
@@ -113,6 +141,26 @@ def splits(m, first, horizon):
     return np.array(rows)
 
 
+def splits_with(change):
+    def function(m, first, horizon):
+        return change(splits(m, first, horizon), m, first, horizon)
+
+    return function
+
+
+def one_by_one(rows, m, first, horizon):
+    train = np.arange(first, m - horizon + 1)
+    return np.column_stack([train, train + horizon])
+
+
+def without_the_exact_one(rows, m, first, horizon):
+    return rows[rows[:, 1] < m]
+
+
+def lengths_for_ends(rows, m, first, horizon):
+    return np.column_stack([rows[:, 0], np.full(len(rows), horizon)])
+
+
 def judged(rng):
     for n in (12, 30):
         y = 340 + rng.normal(size=n)
@@ -120,6 +168,8 @@ def judged(rng):
             f"{n} months",
             (y, y + rng.normal(size=n), 339 + rng.normal(size=12)),
         )
+    y, last = 340 + rng.normal(size=5), 339 + rng.normal(size=12)
+    yield "less than a year", (y, y + rng.normal(size=5), last), LIMIT
 
 
 def relative(y, prediction, last):
@@ -137,6 +187,8 @@ def tests(rng):
             f"{harmonics} harmonics",
             (t, y, 2.0, 0.01, harmonics, np.array(rows)),
         )
+    once = (t, y, 2.0, 0.01, 1, np.array([[54, 66]]))
+    yield "a single test", once, LIMIT
 
 
 def errors_ahead(t, y, width, reg, harmonics, rows):
@@ -144,6 +196,14 @@ def errors_ahead(t, y, width, reg, harmonics, rows):
     for n, end in rows:
         f = predicted(t[:n], y[:n], t[n:end], width, reg, harmonics)
         found.append(np.sqrt(np.mean((f - y[n:end]) ** 2)))
+    return np.array(found)
+
+
+def with_all_samples(t, y, width, reg, harmonics, rows):
+    found = []
+    for row in rows:
+        scaled = reg * len(t) / row[0]
+        found += [*errors_ahead(t, y, width, scaled, harmonics, [row])]
     return np.array(found)
 
 
@@ -185,6 +245,12 @@ SLIPS = {
     "known_part": (
         Slip(exchanged, "the cosine of each harmonic comes before its sine."),
         Slip(
+            lambda t, harmonics: np.insert(
+                np.delete(features(t, harmonics), 1, axis=1), 1, t, axis=1
+            ),
+            "the second column is $(t - 2000)/10$, not the year.",
+        ),
+        Slip(
             in_radians,
             "the factor $2\\pi$ is missing: a year is one turn.",
         ),
@@ -198,6 +264,50 @@ SLIPS = {
             "$m\\gamma$.",
         ),
     ),
+    "choose_reg": (
+        Slip(
+            weights_with(seen),
+            "these are the errors at samples that the fit has seen; leave "
+            "each one out.",
+        ),
+        Slip(
+            refitted_with(lambda m: 1 / m),
+            "your answer is what one gets with $\\gamma$ instead of "
+            "$m\\gamma$.",
+        ),
+        Slip(
+            refitted_with(lambda m: (m - 1) / m),
+            "your $m$ counts the samples that are left; $m\\gamma$ is kept "
+            "with the full number of samples.",
+        ),
+        Slip(
+            lambda gram, P, y, regs: (
+                regs[int(np.argmax(refits(gram, P, y, regs)[1]))],
+                refits(gram, P, y, regs)[1],
+            ),
+            "the errors are right, but you return the weight with the largest "
+            "of them.",
+        ),
+        Slip(
+            lambda *a: refits(*a)[::-1],
+            "you return the errors first; the weight comes first.",
+        ),
+    ),
+    "rolling_splits": (
+        Slip(
+            splits_with(without_the_exact_one),
+            "the last test is missing when it ends exactly at `m`.",
+        ),
+        Slip(
+            splits_with(one_by_one),
+            "your splits move on by one sample; each starts where the last "
+            "test ended.",
+        ),
+        Slip(
+            splits_with(lengths_for_ends),
+            "the second column says where a test ends, not how long it is.",
+        ),
+    ),
     "skill": (
         Slip(
             lambda y, f, last: 1 - relative(y, f, last),
@@ -208,6 +318,11 @@ SLIPS = {
         Slip(
             lambda *a: errors_ahead(*a) ** 2,
             "these are mean squares; asked for is their root.",
+        ),
+        Slip(
+            with_all_samples,
+            "your $m$ counts the whole record; a fit sees its training set "
+            "alone.",
         ),
     ),
 }
@@ -232,10 +347,25 @@ ASSIGNMENT = Assignment(
             futures,
             predicted,
             rtol=1e-6,
+            nearly=1e-4,
             slips=SLIPS["forecast"],
         ),
-        Question("choose_reg", 5, weights, refits, rtol=1e-5),
-        Question("rolling_splits", 3, lengths, splits),
+        Question(
+            "choose_reg",
+            5,
+            weights,
+            refits,
+            rtol=1e-5,
+            nearly=3e-4,
+            slips=SLIPS["choose_reg"],
+        ),
+        Question(
+            "rolling_splits",
+            3,
+            lengths,
+            splits,
+            slips=SLIPS["rolling_splits"],
+        ),
         Question("skill", 3, judged, relative, slips=SLIPS["skill"]),
         Question(
             "backtest",

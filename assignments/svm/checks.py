@@ -34,6 +34,7 @@ def points(rng):
         alpha = feasible(rng, y, C)
         yield f"{m} samples, C = {C}", (gram, y, C, alpha, rng.normal())
         yield "the same with a large b", (gram, y, C, alpha, 5 + rng.normal())
+    yield "nothing learned yet", (gram, y, C, np.zeros(m), 0.0), LIMIT
 
 
 def primal(gram, y, C, alpha, b):
@@ -59,6 +60,10 @@ def problems(rng):
     yield "classes that overlap", (*problem(rng, 30, overlap=2.0), 0.5)
     few = np.where(np.arange(12) < 2, -1.0, 1.0)
     yield "two against ten", (gaussian(rng.normal(size=(12, 2))), few, 0.4)
+    X = rng.normal(size=(10, 2))
+    X[1] = X[0]
+    y = np.where(np.arange(10) % 2, 1.0, -1.0)
+    yield "a point that is in both classes", (gaussian(X), y, 3.0), LIMIT
 
 
 def matrices(gram, y, C):
@@ -106,9 +111,9 @@ def optima(rng):
             f"{m} samples, some of them free",
             (gram, y, C, libsvm(gram, y, C)),
         )
-    # A tiny C and balanced classes: all at the bound, nobody free.
+    # A tiny C and balanced classes: all at the bound, none free.
     gram, y = problem(rng, 10)
-    yield "nobody is free", (gram, y, 1e-3, np.full(10, 1e-3)), LIMIT
+    yield "no free support vector", (gram, y, 1e-3, np.full(10, 1e-3)), LIMIT
     # Unequal distances make the interval lopsided; one sample at zero.
     x = np.array([0.0, 0.3, 1.0, 4.0])
     labels = np.array([1.0, -1.0, 1.0, -1.0])
@@ -129,11 +134,23 @@ def constant(gram, y, C, alpha):
     return float((max(lower) + min(upper)) / 2)
 
 
+def mean_of_margins(gram, y, C, alpha):
+    free = (alpha > 1e-6 * C) & (alpha < (1 - 1e-6) * C)
+    if not free.any():
+        return constant(gram, y, C, alpha)
+    return np.mean((1 - y * (gram @ (y * alpha)))[free])
+
+
+def any_pair(gram, y, C, alpha):
+    v = y - gram @ (y * alpha)
+    return int(np.argmax(v)), int(np.argmin(v))
+
+
 def pairs(rng):
     for m, C in ((9, 1.0), (15, 4.0), (12, 0.2)):
         gram, y = problem(rng, m)
         yield f"{m} samples", (gram, y, C, feasible(rng, y, C))
-    yield "everybody at the bound", (gram, y, 0.1, np.full(12, 0.1))
+    yield "all samples at the bound", (gram, y, 0.1, np.full(12, 0.1))
 
 
 def worst_pair(gram, y, C, alpha):
@@ -198,8 +215,8 @@ def judge_step(arguments, answer, value):
 
 
 def with_tolerance(rng):
-    for about, arguments in problems(rng):
-        yield about, (*arguments, 1e-7)
+    for about, arguments, *marks in problems(rng):
+        yield about, (*arguments, 1e-7), *marks
 
 
 def unclipped(gram, y, C, alpha, i, j):
@@ -259,10 +276,39 @@ SLIPS = {
         Slip(upwards, "the sign of the linear term: the program is minimized."),
     ),
     "solve_dual": (Slip(lambda g, y, C: y * libsvm(g, y, C), BETA),),
+    "bias": (
+        Slip(
+            mean_of_margins,
+            "you average $1 - y_i(\\mathbf\\Phi\\beta)_i$, which is $y_ib$ at "
+            "a free sample; multiply by $y_i$ once more.",
+        ),
+        Slip(
+            lambda gram, y, C, alpha: np.mean(
+                (y - gram @ (y * alpha))[alpha > 1e-6 * C]
+            ),
+            "you average over all support vectors; those at $C$ lie inside "
+            "their margins and do not tell $b$.",
+        ),
+        Slip(
+            lambda gram, y, C, alpha: np.mean(y - gram @ (y * alpha)),
+            "you average over all samples; only the free ones lie on their "
+            "margins.",
+        ),
+        Slip(
+            lambda *a: -constant(*a),
+            "the sign: $f = \\mathbf\\Phi\\beta + b$, so that "
+            "$b = y_i - (\\mathbf\\Phi\\beta)_i$.",
+        ),
+    ),
     "violating_pair": (
         Slip(
             lambda *a: worst_pair(*a)[::-1],
             "you return (j, i); the first is the one that may grow.",
+        ),
+        Slip(
+            any_pair,
+            "you choose among all samples; $i$ must be able to grow and $j$ "
+            "to shrink inside the box.",
         ),
     ),
     "smo_step": (
@@ -320,7 +366,15 @@ ASSIGNMENT = Assignment(
             judge=judge_alpha(1e-6),
             slips=SLIPS["solve_dual"],
         ),
-        Question("bias", 4, optima, constant, rtol=1e-5, atol=1e-5),
+        Question(
+            "bias",
+            4,
+            optima,
+            constant,
+            rtol=1e-5,
+            atol=1e-5,
+            slips=SLIPS["bias"],
+        ),
         Question(
             "violating_pair",
             4,

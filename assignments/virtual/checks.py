@@ -37,6 +37,7 @@ def feature_matrices(rng):
     yield "the first points on a line", (plane(X),)
     x = np.repeat(rng.uniform(size=4), 2)
     yield "every point twice, a parabola", (np.vander(x, 3),)
+    yield "a point for each feature", (plane(rng.normal(size=(3, 2))),), LIMIT
 
 
 def best_condition(P):
@@ -57,11 +58,16 @@ def judge_anchors(arguments, answer, value):
     return None
 
 
+def largest_rows(P):
+    return np.argsort(-np.sum(np.abs(P), axis=1))[: P.shape[1]]
+
+
 def one_anchor(rng):
     x = rng.normal(size=7)
     r = np.abs(np.subtract.outer(x, x))
     yield "minus the distance, the third point", (-r, 2)
     yield "minus a multiquadric, the last point", (-np.sqrt(1 + r**2), 6)
+    yield "a single point", (np.array([[rng.uniform(1, 2)]]), 0), LIMIT
 
 
 def anchored(gram, a):
@@ -84,9 +90,18 @@ def projected(gram, P):
     return M @ gram @ M
 
 
+def to_project(rng):
+    yield from conditional(rng)
+    P = rng.normal(size=(4, 4)) + 3 * np.eye(4)
+    gram = gaussian(rng.uniform(0, 3, size=4))
+    yield "a feature for each point", (gram, P), LIMIT
+
+
 def to_interpolate(rng):
     for about, (gram, P) in conditional(rng):
         yield about, (gram, P, rng.normal(size=len(P)))
+    flat = P @ rng.normal(size=P.shape[1])
+    yield "the values of a feature", (gram, P, flat), LIMIT
 
 
 def energy(gram, P, values):
@@ -109,17 +124,25 @@ def extended(gram, P):
     return G, F
 
 
+def virtual_first(gram, P):
+    l = P.shape[1]
+    return linalg.block_diag(np.eye(l), gram), np.vstack([np.eye(l), P])
+
+
 def both_kinds(rng):
     yield from definite(rng)
     X = 3 * rng.uniform(size=(7, 2))
     yield "thin plates", (plates(X, X), plane(X))
 
 
-def least(gram, P):
+def values_kept_out(gram, P):
     # c = (z, -P'z) runs through the constraint's solutions.
-    m = len(P)
-    B = np.vstack([np.eye(m), -P.T])
-    return linalg.eigh(gram + P @ P.T, B.T @ B, eigvals_only=True)[0]
+    B = np.vstack([np.eye(len(P)), -P.T])
+    return linalg.eigh(gram + P @ P.T, B.T @ B, eigvals_only=True)
+
+
+def least(gram, P):
+    return values_kept_out(gram, P)[0]
 
 
 def prices(rng):
@@ -158,6 +181,10 @@ SLIPS = {
             "this is $r\\log r$; asked for is $r^2\\log r$.",
         ),
         Slip(
+            lambda X, Z: 2 * xlogy(cdist(X, Z), cdist(X, Z)),
+            "this is $r\\log r^2$; asked for is $r^2\\log r$.",
+        ),
+        Slip(
             lambda X, Z: 2 * plates(X, Z),
             "this is $r^2\\log r^2$, twice what is asked for: "
             "$\\log r^2 = 2\\log r$.",
@@ -165,6 +192,19 @@ SLIPS = {
         Slip(
             lambda X, Z: -plates(X, Z),
             "the sign: asked for is $+r^2\\log r$.",
+        ),
+    ),
+    "pick_anchors": (
+        Slip(
+            lambda P: np.arange(P.shape[1]),
+            "you return the first $\\ell$ rows, as the papers do, perhaps in "
+            "another order; they may be one point twice, or lie on a line. A "
+            "factorization of $P$ permutes its columns, one of $P^\\top$ its "
+            "rows.",
+        ),
+        Slip(
+            largest_rows,
+            "these are the largest rows; large rows can depend on each other.",
         ),
     ),
     "schoenberg": (
@@ -178,6 +218,10 @@ SLIPS = {
             "you take the anchor out of one argument only.",
         ),
         Slip(
+            lambda gram, a: gram - gram[:, [a]] + gram[a, a],
+            "one of the two middle terms is missing: $H$ must be symmetric.",
+        ),
+        Slip(
             lambda gram, a: anchored(gram, 0),
             "you use the first sample; the anchor is sample a.",
         ),
@@ -186,6 +230,10 @@ SLIPS = {
         Slip(
             lambda gram, P: (np.eye(len(P)) - P @ linalg.pinv(P)) @ gram,
             "you project on one side only: the result must be symmetric.",
+        ),
+        Slip(
+            lambda gram, P: P @ linalg.pinv(P) @ gram @ P @ linalg.pinv(P),
+            "you project onto the range of $P$; asked for is its complement.",
         ),
         Slip(
             lambda gram, P: (
@@ -209,6 +257,36 @@ SLIPS = {
             "you interpolate without the features.",
         ),
     ),
+    "extend": (
+        Slip(
+            virtual_first,
+            "your virtual points come first; they follow the samples.",
+        ),
+        Slip(
+            lambda gram, P: (virtual_first(gram, P)[0], extended(gram, P)[1]),
+            "in your Gram matrix the virtual points come first; they follow "
+            "the samples.",
+        ),
+        Slip(
+            lambda gram, P: (
+                np.block([[gram, P], [P.T, np.eye(P.shape[1])]]),
+                extended(gram, P)[1],
+            ),
+            "the features do not belong into the kernel: "
+            "$\\Phi(v_p, x) = 0$ for all samples.",
+        ),
+        Slip(
+            lambda gram, P: (
+                extended(gram, P)[0],
+                np.vstack([P, np.ones((P.shape[1],) * 2)]),
+            ),
+            "at a virtual point one feature is 1 and the others are 0.",
+        ),
+        Slip(
+            lambda gram, P: extended(gram, P)[::-1],
+            "you return the features first; the Gram matrix comes first.",
+        ),
+    ),
     "extended_minimum": (
         Slip(
             lambda gram, P: linalg.eigvalsh(
@@ -217,6 +295,10 @@ SLIPS = {
             "you forgot the constraint: only vectors that are orthogonal to "
             "the "
             "extended features count.",
+        ),
+        Slip(
+            lambda gram, P: values_kept_out(gram, P)[-1],
+            "this is the largest value; asked for is the least.",
         ),
     ),
     "price": (
@@ -250,12 +332,19 @@ ASSIGNMENT = Assignment(
             feature_matrices,
             best_condition,
             judge=judge_anchors,
+            slips=SLIPS["pick_anchors"],
+            canonical=np.sort,  # the same anchors in any order
         ),
         Question(
             "schoenberg", 3, one_anchor, anchored, slips=SLIPS["schoenberg"]
         ),
         Question(
-            "project_out", 3, conditional, projected, slips=SLIPS["project_out"]
+            "project_out",
+            3,
+            to_project,
+            projected,
+            nearly=1e-4,
+            slips=SLIPS["project_out"],
         ),
         Question(
             "least_energy",
@@ -263,19 +352,27 @@ ASSIGNMENT = Assignment(
             to_interpolate,
             energy,
             rtol=1e-5,
+            nearly=1e-3,
             slips=SLIPS["least_energy"],
         ),
-        Question("extend", 3, definite, extended),
+        Question("extend", 3, definite, extended, slips=SLIPS["extend"]),
         Question(
             "extended_minimum",
             4,
             both_kinds,
             least,
             atol=1e-8,
+            nearly=1e-4,
             slips=SLIPS["extended_minimum"],
         ),
         Question(
-            "price", 4, prices, differences, rtol=1e-6, slips=SLIPS["price"]
+            "price",
+            4,
+            prices,
+            differences,
+            rtol=1e-6,
+            nearly=1e-4,
+            slips=SLIPS["price"],
         ),
     ),
 )

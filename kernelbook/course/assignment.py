@@ -51,6 +51,8 @@ class Question:
     nearly: relative to the largest entry, what is right to some digits and earns half the points;
     0 where such an answer is as likely to be wrong.
     slips: wrong answers that get a hint.
+    canonical: what of a value is compared with a slip's, where several values say the same: of a
+    vector up to its sign, say, the absolute values.
     without: packages of the assignment that are absent while this question is graded.
     """
 
@@ -63,6 +65,7 @@ class Question:
     judge: Callable | None = None
     nearly: float = 0.0
     slips: tuple[Slip, ...] = ()
+    canonical: Callable | None = None
     without: tuple[str, ...] = ()
 
     def complaint(self, case: Case, value) -> str | None:

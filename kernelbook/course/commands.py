@@ -236,7 +236,7 @@ def inputs(name, student, question, root, assignments):
                     click.echo(f"answer: {case.answer!r}\n")
 
 
-@course.command(short_help="Write slides for the twelve weeks.")
+@course.command(short_help="Write slides for the weeks of the course.")
 @click.argument("weeks", nargs=-1, type=int, metavar="[WEEK...]")
 @click.option("--to", **_folder("slides", "Where the slides are written."))
 @click.option("--book", **_folder(None, "Folder of the chapters; by default this checkout's."))

@@ -30,10 +30,19 @@ def _explains(slip, question, cases, values):
                 theirs = slip.function(*copies(case.arguments))
         except Exception:  # a slip need not be defined for every input
             continue
-        if value is None or compare(value, theirs, max(question.rtol, 1e-7), question.atol):
+        if value is None or not _equal(question, value, theirs):
             return False
         told_apart = told_apart or question.complaint(case, _plain(theirs)) is not None
     return told_apart
+
+
+def _equal(question, value, theirs):
+    try:
+        if question.canonical is not None:
+            value, theirs = question.canonical(value), question.canonical(theirs)
+        return compare(value, theirs, max(question.rtol, 1e-7), question.atol) is None
+    except Exception:  # `canonical` does not foresee every value
+        return False
 
 
 def _plain(value):

@@ -1,4 +1,4 @@
-"""Slides for the twelve weeks, made from the chapters, so that the two never differ.
+"""Slides for the weeks of the course, made from the chapters, so that the two never differ.
 
 parts     a chapter's statements, figures and take-away, with the prose between them as notes
 markup    the book's Markdown as HTML, formulas as MathML

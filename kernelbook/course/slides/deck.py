@@ -47,7 +47,8 @@ def write_slides(to: Path, book=None, weeks=()) -> list[Path]:
         slides = "\n".join(_slides(week, [chapters[f] for f in week.chapters], names))
         path.write_text(_page(title, slides), encoding="utf-8")
         written.append(path)
-    contents = f'<section class="text"><h2>Twelve weeks</h2><ul>{"".join(listed)}</ul></section>'
+    contents = f"<ul>{''.join(listed)}</ul>"
+    contents = f'<section class="text"><h2>Slides, week by week</h2>{contents}</section>'
     (to / "index.html").write_text(_page("Slides", contents), encoding="utf-8")
     return written
 

@@ -1,4 +1,4 @@
-"""The twelve weeks, as the lecturer's page lists them."""
+"""The weeks of the course, as the lecturer's page lists them: twelve, and four on tables."""
 
 import re
 from dataclasses import dataclass
@@ -30,10 +30,11 @@ def find_book(folder=None) -> Path:
 
 
 def read_weeks(book: Path) -> list[Week]:
-    """The table `Twelve weeks`; a chapter that it names and that is not there is an error."""
+    """The tables below `Twelve weeks`; a chapter named there that does not exist is an error."""
     page = book / "course" / "instructor.md"
     text = page.read_text(encoding="utf-8")
-    table = text.split("## Twelve weeks", 1)[-1].split("```", 2)[1]
+    section = text.partition("\n## Twelve weeks\n")[2].partition("\n## ")[0]
+    table = "".join(section.split("```")[1::2])  # what is fenced
     weeks = []
     for number, discussed, assignments in re.findall(
         r"^\* - (\d+)\n  - (.*)\n  -(.*)$", table, re.MULTILINE
@@ -49,4 +50,6 @@ def read_weeks(book: Path) -> list[Week]:
         weeks.append(Week(int(number), discussed, files, assignments.strip()))
     if not weeks:
         raise LookupError(f"{page} has no table of weeks under the heading 'Twelve weeks'")
+    if [w.number for w in weeks] != list(range(1, len(weeks) + 1)):
+        raise LookupError(f"the weeks of {page} are not numbered 1, 2, …; number them in order")
     return weeks

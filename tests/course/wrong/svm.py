@@ -14,7 +14,7 @@ WRONG = {
     "solve_dual": [
         ("np.full(m, C)", "np.full(m, 1e6)"),
         ("-np.ones((m, 1))", "-2 * np.ones((m, 1))"),
-        ('np.array(found["x"]).ravel()', 'y * np.array(found["x"]).ravel()'),
+        ("return np.clip", "return y * np.clip"),
     ],
     "bias": [
         ("if free.any():", "if True:"),
@@ -35,6 +35,7 @@ WRONG = {
         ("range(100_000)", "range(5)"),
         ("v -= t * (gram[:, i] - gram[:, j])", "v -= t * gram[:, i]"),
         ("t = min(high[i] - beta[i], beta[j] - low[j])", "t = high[i] - beta[i]"),
+        ("return y * beta", "return beta"),
     ],
     "gap": [
         ("(C - alpha) @ below", "C * below.sum()"),
