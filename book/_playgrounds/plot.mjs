@@ -64,11 +64,11 @@ export class Plot {
     set(this.clip, inside);
     const parts = [svgElement("rect", { ...inside, class: "pg-frame" })];
     if (!this.small) {
-      for (const t of ticks(this.x)) {
+      for (const t of ticks(this.x, (right - left) / 40)) {
         parts.push(svgElement("path", { d: `M${this.px(t)} ${bottom}v4` }));
         parts.push(text(t, this.px(t), bottom + 17, "middle"));
       }
-      for (const t of ticks(this.y)) {
+      for (const t of ticks(this.y, (bottom - top) / 16)) {
         parts.push(svgElement("path", { d: `M${left} ${this.py(t)}h-4` }));
         parts.push(text(t, left - 7, this.py(t) + 4, "end"));
       }
@@ -160,8 +160,9 @@ function text(value, x, y, anchor) {
   return node;
 }
 
-export function ticks([low, high]) {
-  const raw = (high - low) / 6;
+/** Round numbers, about six of them, fewer where there is no room for so many. */
+export function ticks([low, high], most = 6) {
+  const raw = (high - low) / Math.max(1, Math.min(6, most));
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((k) => k * power).find((s) => s >= raw);
   const out = [];

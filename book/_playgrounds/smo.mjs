@@ -103,14 +103,15 @@ export function smo(root) {
   }));
   root.append(
     stage([editor.node,
-      element("p", { class: "pg-caption" }, "β / C of every sample; the next pair is purple and joined by a line above."),
+      element("p", { class: "pg-caption" }, "β / C of every sample; purple: the next pair"),
       bars.node,
       legend([["line-wrong", "the pair that moves next"], ["line-border", "f = 0"], ["mark mark-minus mark-support", "support vector"],
         ["mark mark-minus mark-bound", "support vector at the bound C"]])],
     [element("div", { class: "pg-bar", role: "group", "aria-label": "Steps" },
       button("step", "Step", steps(1)), button("ten", "10 steps", steps(10)), button("all", "To the end", steps(MANY)),
-      renew, button("zero", "Back to β = 0", anew)), note,
-    figure(line, "q along the pair, over the step δ; dashed: the end of the box"),
+      renew, button("zero", "Back to β = 0", anew)),
+    element("div", { class: "pg-beside" }, note,
+      figure(line, "q along the pair, over the step δ; dashed: the end of the box")),
     element("div", { class: "pg-controls" }, rule.row, features.row, C.row, rho.row, width.row)]),
     editor.bar, numbers.list, view.live);
   permalink(root, { points: { points, keys: ["x", "y", "label"] } }, anew);

@@ -98,7 +98,7 @@ export function digits(value, n = 6) {
   return size >= 1e-3 && size < 1e6 ? value.toPrecision(n) : value.toExponential(n - 1);
 }
 
-/** A list of named numbers: `numbers.show(name, value)`. */
+/** A list of named numbers: `numbers.show(name, value)`; one that there is not just now is left out. */
 export function numberList(entries) {
   const cells = {};
   const list = element("dl", { class: "pg-numbers" });
@@ -108,6 +108,7 @@ export function numberList(entries) {
   }
   return { list, show: (name, value) => {
     cells[name].textContent = typeof value === "number" ? digits(value) : value;
+    cells[name].parentElement.hidden = Number.isNaN(value);
   } };
 }
 

@@ -10,10 +10,14 @@ DIGITS = 2e-5  # six digits are shown
 class Playground:
     """One playground, its controls and what it shows."""
 
-    def __init__(self, page, name):
+    def __init__(self, page, name=None):
+        """`name` is a gallery, or a chapter that has a playground ("free/svmgb"); without one, the
+        playground of the page that is open."""
         self.page, self.trouble = page, []
         page.on("pageerror", lambda error: self.trouble.append(str(error)))
-        page.goto((HTML / "book" / "playgrounds" / f"{name}.html").as_uri())
+        if name:
+            where = name if "/" in name else f"playgrounds/{name}"
+            page.goto((HTML / "book" / f"{where}.html").as_uri())
         self.root = page.locator(".playground")
         self.settle()
         self.root.scroll_into_view_if_needed()
@@ -85,6 +89,27 @@ class Playground:
             mouse.move(x + t * dx, y + t * dy)
         mouse.up()
         self.settle()
+
+    def drag_by_finger(self, i, dx, dy, pad=0):
+        self.pad(pad).scroll_into_view_if_needed()
+        x, y = self.middle(i, pad)
+        touch = self.page.context.new_cdp_session(self.page)
+        for kind, t in (
+            ("touchStart", 0),
+            ("touchMove", 0.5),
+            ("touchMove", 1),
+            ("touchEnd", None),
+        ):
+            where = [] if t is None else [{"x": x + t * dx, "y": y + t * dy}]
+            touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": where})
+        self.page.evaluate(
+            "() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))"
+        )
+        self.settle()
+
+    def line(self, kind, pad=0):
+        """The first path of a style, as it is drawn."""
+        return self.pad(pad).locator(f".pg-lines .{kind}").first.get_attribute("d")
 
     def tap_empty(self, share_x, share_y, pad=0):
         """Click on a place of the plot, given in shares of its width and height."""
