@@ -88,7 +88,7 @@ def init(root, assignments):
     except FileNotFoundError as error:
         raise _say(error) from None
     root.mkdir(parents=True, exist_ok=True)
-    texts = {"roster.csv": "id,name,email,extension\n", "course.toml": template(listed)}
+    texts = {"roster.csv": "id,name,email,extension,number\n", "course.toml": template(listed)}
     for name, text in texts.items():
         path = root / name
         if path.exists():

@@ -151,6 +151,20 @@ class Course:
         graded = self._recorded(assignment.name, submission.identity)
         return result if same and graded and submission.trouble is None else None
 
+    def refresh(self, submission: Submission, result: Result, name: str):
+        """What is known beside the file's content: it may change while the file does not."""
+        before = result.to_json()
+        result.file, result.entry, result.number = (
+            submission.file,
+            submission.entry,
+            submission.number,
+        )
+        result.student, result.remarks = submission.student, submission.remarks
+        result.time, result.marked_late = submission.time, submission.marked_late
+        if result.to_json() != before:
+            path = self.place("autograded", submission.identity, name) / "result.json"
+            write_atomically(path, result.to_json())
+
     def _recorded(self, name, folder):
         from nbgrader.api import MissingEntry
 

@@ -26,7 +26,7 @@ def overview(root: Path, assignments: list[Assignment]) -> str:
                 scored = [s.score for s in found if s.has_score]
                 handed_in = sum(s.handed_in for s in found)
                 row += [f"{handed_in} of {len(found)}" if book.roster else f"{handed_in}"]
-                row += [f"{len(found) - handed_in}" if book.roster else "–"]
+                row += [f"{sum(s.missing for s in found)}" if book.roster else "–"]
                 row += [f"{sum(bool(s.to_grade) for s in found)}"]
                 row += [f"{sum(scored) / len(scored):.1f}" if scored else "–"]
             else:

@@ -11,6 +11,9 @@
     most_days = 5            # later than that earns nothing
     grace_minutes = 15       # clocks differ
 
+    [canvas]
+    grls = "Least squares (48213)"    # the assignment's title there, for the export
+
 Without the file nothing is late.  A student's extension in the roster moves all of their dates.
 """
 
@@ -49,6 +52,7 @@ class Settings:
     percent_per_day: float = 0.0
     most_days: float = math.inf
     grace_minutes: float = 0.0
+    canvas: dict[str, str] = field(default_factory=dict)  # titles of assignments
 
     def late(self, assignment: str, handed_in: float | None, extension=0.0) -> Late:
         """How late a file of that time is; without a due date or a time nothing is late."""
@@ -62,6 +66,25 @@ class Settings:
         share = 1.0 if days > self.most_days else min(1.0, days * self.percent_per_day / 100)
         return Late(days, share)
 
+    def doubt(self, assignment: str, time: float | None, marked: bool | None, late: Late) -> str:
+        """Why it is uncertain whether something was late; empty if nothing contradicts it.
+
+        marked: whether Canvas calls it late; None if Canvas does not say.
+        """
+        if assignment not in self.due:
+            return ""
+        if time is None:
+            end = "; Canvas marks it as late" if marked else ""
+            return f"when this was handed in is not known: it counts as in time{end}"
+        if marked and not late.days:
+            return "Canvas marks this as late, and by its time it is not: compare the due dates"
+        if marked is False and late.days:
+            return (
+                "Canvas does not mark this as late, and by its time it is: were the times kept "
+                "when the export was unpacked?"
+            )
+        return ""
+
     @classmethod
     def read(cls, path: Path) -> "Settings":
         """The settings in a file; the defaults if there is none."""
@@ -73,16 +96,22 @@ class Settings:
             raise SettingsError(f"{path} cannot be read: {error}") from None
         late = plain.pop("late", {})
         due = {name: _moment(path, name, at) for name, at in plain.pop("due", {}).items()}
+        canvas = plain.pop("canvas", {})
         known = {"percent_per_day", "most_days", "grace_minutes"}
         if strange := [*plain, *(set(late) - known)]:
             raise SettingsError(
-                f"{path}: {strange[0]!r} is not known; there are [due] with assignments and [late] "
-                f"with {', '.join(sorted(known))}"
+                f"{path}: {strange[0]!r} is not known; there are [due] and [canvas] with "
+                f"assignments and [late] with {', '.join(sorted(known))}"
             )
         for name, value in late.items():
             if type(value) not in (int, float) or not value >= 0:
                 raise SettingsError(f"{path}: {name}={value!r} must be a number, zero or more")
-        return cls(due=due, **late)
+        for name, title in canvas.items():
+            if not isinstance(title, str) or not title.strip():
+                raise SettingsError(
+                    f"{path}: {name}={title!r} must be the assignment's title in Canvas, in quotes"
+                )
+        return cls(due=due, canvas=canvas, **late)
 
 
 def _moment(path, name, at):
@@ -102,5 +131,6 @@ def template(assignments) -> str:
     lines += [f"# {name} = 2027-03-{5 + 7 * k:02d}T23:59:00" for k, name in enumerate(assignments)]
     lines += ["", "[late]", "# percent_per_day = 10    # of the points earned, for a day begun"]
     lines += ["# most_days = 5           # later than that earns nothing"]
-    lines += ["# grace_minutes = 15"]
+    lines += ["# grace_minutes = 15", "", "[canvas]"]
+    lines += [f'# {name} = "its title in Canvas"' for name in assignments]
     return "\n".join(lines) + "\n"

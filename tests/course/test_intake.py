@@ -1,10 +1,12 @@
 """Nothing handed in is lost: damaged, renamed, packed or stripped, it is read or looked at."""
 
 import copy
+import csv
 import io
 import json
 import os
 import zipfile
+from datetime import datetime
 
 import pytest
 
@@ -361,9 +363,104 @@ def test_a_whole_export_may_be_one_zip_file(assignment, tmp_path):
     assert found["Jörg Müller"].number == "1"
 
 
+def exported(path, times, **others):
+    """A whole export, each entry with its own time in the zip file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, time in times.items():
+            archive.writestr(zipfile.ZipInfo(f"{name}/small.ipynb", time), TEXT)
+        for name, text in others.items():
+            archive.writestr(name, text)
+    return path
+
+
+def moment(*parts):
+    return datetime(*parts).timestamp()
+
+
+def test_times_in_a_whole_export_are_those_of_its_files(assignment, tmp_path):
+    entry = "{}_{}_assignsubmission_file_".format
+    times = {
+        entry("Ann", 1): (2025, 3, 1, 12, 0, 0),
+        entry("Bob", 2): (2025, 3, 9, 8, 30, 2),
+        entry("Cyd", 3): (1980, 1, 1, 0, 0, 0),  # unknown
+        entry("Dan", 4): (2099, 1, 1, 0, 0, 0),  # cannot be
+        entry("Eve", 5): (2025, 0, 0, 0, 0, 0),  # no date
+    }
+    path = exported(tmp_path / "export.zip", times)
+    found = {h.owner.name: read(h, assignment).time for h in find(path, "small")}
+    assert found == {"Ann": moment(2025, 3, 1, 12), "Bob": moment(2025, 3, 9, 8, 30, 2)} | dict(
+        Cyd=None, Dan=None, Eve=None
+    )
+    # One time for all is the time of the export, which says nothing of the students.
+    same = {entry(name, k): (2025, 3, 9, 12, 0, 2 * k) for k, name in enumerate("abc")}
+    path = exported(tmp_path / "same.zip", same)
+    assert {read(h, assignment).time for h in find(path, "small")} == {None}
+
+
+def participant(number, name, mail, said):
+    status = "No submission" if said == "-" else "Submitted for grading"
+    return [f"Participant {number}", name, f"i{number}", mail, status, "", "9.00", "Yes", said, "-"]
+
+
+def worksheet():
+    """As Moodle writes it; a comma in the time, a byte-order mark in front."""
+    header = "Identifier,Full name,ID number,Email address,Status,Grade,Maximum Grade,Grade can be "
+    header += "changed,Last modified (submission),Last modified (grade)"
+    stream = io.StringIO()
+    writer = csv.writer(stream)
+    writer.writerow(header.split(","))
+    writer.writerow(participant(1, "Ann Lee", "a1@x.org", "Sunday, 9 March 2025, 11:58 PM"))
+    writer.writerow(participant(2, "Ann Lee", "a2@x.org", "Monday, 10 March 2025, 8:05 AM"))
+    writer.writerow(participant(3, "Bob", "bob@x.org", "yesterday"))
+    writer.writerow(participant(4, "Cyd", "cyd@x.org", "-"))
+    return "\ufeff" + stream.getvalue()
+
+
+WORKSHEET = worksheet()
+
+
+@pytest.mark.parametrize("packed_up", [False, True])
+def test_the_worksheet_of_moodle_knows_times_and_participants(assignment, tmp_path, packed_up):
+    name = "{}_assignsubmission_file_".format
+    entries = {name("Ann Lee_1"), name("Ann Lee_2"), name("Bob_3")}
+    place = tmp_path / "in"
+    if packed_up:
+        times = dict.fromkeys(entries, (2025, 6, 1, 0, 0, 0))
+        place = exported(tmp_path / "all.zip", times, **{"Grades-Small.csv": WORKSHEET})
+    else:
+        for entry in entries:
+            os.utime(put(place, f"{entry}/small.ipynb", TEXT), (moment(2025, 6, 1),) * 2)
+        put(place, "Grades-Small.csv", WORKSHEET)
+    found = {h.owner.number: h for h in find(place, "small")}
+    assert set(found) == {"1", "2", "3"}
+    assert found["2"].owner.known == ("a2@x.org", "i2")
+    times = {number: read(h, assignment).time for number, h in found.items()}
+    assert times["1"] == moment(2025, 3, 9, 23, 58)
+    assert times["2"] == moment(2025, 3, 10, 8, 5)
+    assert times["3"] == (None if packed_up else moment(2025, 6, 1))
+    assert "'yesterday', which is not understood" in " ".join(found["3"].remarks)
+
+
+def test_a_worksheet_in_another_language_is_named_and_other_tables_are_not_read(tmp_path):
+    put(tmp_path, "Ann_1_assignsubmission_file_/small.ipynb", TEXT)
+    german = WORKSHEET.replace("Identifier", "ID").replace("Participant", "Teilnehmer/in")
+    put(tmp_path, "Bewertungen.csv", german)
+    put(tmp_path, "numbers.csv", "a,b\n1,2\n")
+    (found,) = find(tmp_path, "small")
+    assert "Bewertungen.csv looks like Moodle's worksheet, in another language" in found.remarks[0]
+    # A student's own table is theirs, whatever it says.
+    put(tmp_path / "canvas", "evil_7_8_Grades.csv", WORKSHEET)
+    put(tmp_path / "canvas", "annlee_1_2_small.ipynb", TEXT)
+    found = {h.owner.name: h for h in find(tmp_path / "canvas", "small")}
+    assert found["annlee"].owner.known == ()
+    assert "Grades.csv" in found["evil"].trouble
+
+
 def test_owners_are_read_from_the_names_of_exports():
     assert owner("Jörg Müller_48213_assignsubmission_file_") == Owner("Jörg Müller", "48213", "")
-    assert owner("muellerjoerg_LATE_4_9_x_y.ipynb") == Owner("muellerjoerg", "4", "x_y.ipynb")
+    assert owner("muellerjoerg_LATE_4_9_x_y.ipynb") == Owner("muellerjoerg", "4", "x_y.ipynb", True)
+    assert owner("muellerjoerg_4_9_x_y.ipynb") == Owner("muellerjoerg", "4", "x_y.ipynb", False)
     assert owner("ada_lovelace") == Owner("ada_lovelace")
     assert folded("Müller, Jörg") == folded("JÖRG  MÜLLER") == folded("Jo\u0308rg Mu\u0308ller")
     assert safe_name("Jörg Müller").startswith("Jorg-Muller-")
@@ -378,8 +475,8 @@ def test_the_roster_knows_students_by_id_mail_and_name(tmp_path):
     path.write_bytes(b"\xef\xbb\xbf" + text.encode())
     roster = Roster.read(path)
     for name in ("s1", "S1", "jm@x.org", "jm", "Müller Jörg", "muellerjoerg", "mullerjorg"):
-        assert roster.find(Owner(name)).id == "s1", name
-    assert roster.find(Owner("somebody")) is None
+        assert roster.find(Owner(name))[0].id == "s1", name
+    assert roster.find(Owner("somebody"))[0] is None
     assert (roster.students[0].days("svm"), roster.students[1].days("svm")) == (3, 0)
     assert roster.students[1].days("grls") == 7
     path.write_text("name,email\nx,y\n")
@@ -390,4 +487,19 @@ def test_the_roster_knows_students_by_id_mail_and_name(tmp_path):
         Roster.read(path)
     path.write_text("id\nx\nx\n")
     with pytest.raises(RosterError, match="line 3: the id 'x' is already in line 2"):
+        Roster.read(path)
+    path.write_text("id,name,number\ns1,Ann Lee,7 grls:8\ns2,Ann Lee,\n")
+    roster = Roster.read(path)
+    assert roster.find(Owner("Ann Lee")) == (None, False)
+    assert [s.id for s in roster.namesakes("Lee Ann")] == ["s1", "s2"]
+    assert roster.find(Owner("Lee, A.", "7"), "svm")[0].id == "s1"
+    assert roster.find(Owner("Lee, A.", "7"), "grls")[0] is None
+    assert roster.find(Owner("Lee, A.", "8"), "grls") == (roster.students[0], True)
+    path.write_text("id,name,number\ns1,Ann Lee,7\n")
+    assert Roster.read(path).find(Owner("Ann Lee", "9")) == (None, False)  # not this Ann Lee
+    path.write_text("id,number\ns1,7\ns2,7\n")
+    with pytest.raises(RosterError, match="line 3: s1 has the number 7, too"):
+        Roster.read(path)
+    path.write_text("id,number\ns1,seven\n")
+    with pytest.raises(RosterError, match="line 2: number='seven'"):
         Roster.read(path)

@@ -76,6 +76,7 @@ class Grader:
             entry=submission.entry,
             number=submission.number,
             time=submission.time,
+            marked_late=submission.marked_late,
             remarks=submission.remarks,
             trouble=submission.trouble,
             readable=submission.trouble is None,

@@ -32,7 +32,8 @@ class Result:
     file: str = ""
     entry: str = ""  # what the learning management system called it
     number: str = ""  # the participant's number there
-    time: float | None = None
+    time: float | None = None  # when it was handed in
+    marked_late: bool | None = None  # by Canvas
     remarks: list[str] = field(default_factory=list)
     readable: bool = True
     unmatched: bool = False

@@ -6,14 +6,14 @@
     Jörg Müller_48213_assignsubmission_file_/grls (1).ipynb   Moodle's
     muellerjoerg_LATE_48213_917245_grls-final.ipynb           Canvas's
 
-A folder of submissions may also be one zip file of all this.  Several files that could be meant are
-a conflict of one student; the others are graded.
+A folder of submissions may also be one zip file of all this, and Moodle's worksheet may lie beside
+the files.  Several files that could be meant are a conflict of one student; the others are graded.
 """
 
+import csv
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from kernelbook.course.intake.names import Owner, owner
@@ -24,10 +24,16 @@ from kernelbook.course.intake.opening import (
     is_notebook_name,
     zip_members,
 )
+from kernelbook.course.intake.worksheet import Line, read_worksheet
 
 __all__ = ["HandedIn", "find"]
 
 MOST_FILES = 500  # looked at below one student's folder
+DAY = 86_400.0
+# That many entries of a zip file within so many seconds: the times are those of the export.
+AT_ONCE, SECONDS = 3, 60.0
+
+Reader = Callable[[], tuple[bytes, float | None]]
 
 
 @dataclass
@@ -37,7 +43,7 @@ class HandedIn:
     owner: Owner
     entry: str  # the name that the learning management system gave it
     file: str = ""  # what was chosen, as it is shown
-    read: Callable[[], tuple[bytes, float]] | None = None
+    read: Reader | None = None
     trouble: str | None = None
     remarks: list[str] = field(default_factory=list)
 
@@ -45,7 +51,7 @@ class HandedIn:
 @dataclass
 class _File:
     name: str  # relative to the student's entry
-    read: Callable[[], tuple[bytes, float]]
+    read: Reader
 
 
 def find(source, assignment: str, others=()) -> list[HandedIn]:
@@ -59,6 +65,7 @@ def find(source, assignment: str, others=()) -> list[HandedIn]:
     if not source.is_dir():
         raise NotADirectoryError(f"{source} is neither a folder of submissions nor a zip file")
     found: dict[str, tuple[Owner, list[_File], str | None]] = {}
+    listed: dict[str, Line] = {}
     for entry in sorted(source.iterdir()):
         if entry.name.startswith(".") or ignored(entry.name):
             continue
@@ -69,25 +76,61 @@ def find(source, assignment: str, others=()) -> list[HandedIn]:
             found[shown] = (owner(stem), [], trouble)
         elif entry.is_dir():
             found[shown] = (owner(shown), *_below(source, entry))
-        elif entry.suffix.lower() == ".csv":
-            continue  # a grading worksheet, exported along with the files
+        elif _is_worksheet(shown):  # exported along with the files
+            listed |= _worksheet(lambda p=entry: file_bytes(source, p), shown)
         else:
             _add_flat(found, shown, lambda p=entry: file_bytes(source, p))
-    return [_choose(entry, *found[entry], assignment, others) for entry in found]
+    return _chosen(found, listed, assignment, others)
 
 
 def _find_in_zip(path, assignment, others):
-    raw, _ = file_bytes(path.parent, path, limit=2 << 30)
+    """The entries of a whole export; the times are those that the export gave its files."""
+    raw, packed = file_bytes(path.parent, path, limit=2 << 30)
+    members = zip_members(raw, path.name)
+    times = [t for name, _, t in members if t is not None and not _is_worksheet(name)]
+    at_once = len(times) >= AT_ONCE and max(times) - min(times) < SECONDS
     found: dict = {}
-    for name, read in zip_members(raw, path.name):
+    listed: dict[str, Line] = {}
+    for name, read, time in members:
         parts = PurePosixPath(name).parts
-        timed = lambda read=read: (read(), path.stat().st_mtime)  # noqa: E731
-        if len(parts) == 1:
+        known = None if at_once or time is None or time > packed + DAY else time
+        timed = lambda read=read, time=known: (read(), time)  # noqa: E731
+        if len(parts) == 1 and _is_worksheet(name):
+            listed |= _worksheet(timed, name)
+        elif len(parts) == 1:
             _add_flat(found, parts[0], timed)
         else:
             files = found.setdefault(parts[0], (owner(parts[0]), [], None))[1]
             files.append(_File("/".join(parts[1:]), timed))
-    return [_choose(entry, *found[entry], assignment, others) for entry in found]
+    return _chosen(found, listed, assignment, others)
+
+
+def _is_worksheet(name):
+    """A table that belongs to no student: those have the student's number in their names."""
+    return name.lower().endswith(".csv") and not owner(name).number
+
+
+def _worksheet(read, name):
+    try:
+        raw, _ = read()
+        return read_worksheet(raw, name)
+    except (Unreadable, csv.Error):
+        return {}
+
+
+def _chosen(found, listed, assignment, others):
+    """One notebook for each entry, with what Moodle's worksheet says of its owner."""
+    chosen = []
+    for entry, (whose, files, trouble) in found.items():
+        if line := listed.get(whose.number):
+            whose = replace(whose, known=line.known)
+        made = _choose(entry, whose, files, trouble, assignment, others)
+        if line and line.remark:
+            made.remarks.append(line.remark)
+        if line and line.time is not None and made.read is not None:
+            made.read = lambda read=made.read, time=line.time: (read()[0], time)
+        chosen.append(made)
+    return chosen
 
 
 def _add_flat(found, shown, read):
@@ -156,7 +199,7 @@ def _unpacked(files, made):
     for packed in files:
         if packed.name.lower().endswith(".zip"):
             raw, time = packed.read()
-            for name, read in zip_members(raw, packed.name):
+            for name, read, _ in zip_members(raw, packed.name):  # its times are the student's
                 timed = lambda read=read, time=time: (read(), time)  # noqa: E731
                 found.append(_File(f"{packed.name}/{name}", timed))
     return found
@@ -202,8 +245,3 @@ def _nothing(files, assignment):
         f"there is no notebook for {assignment} among the files handed in ({listed}); a notebook's "
         "name ends in .ipynb: ask for it, or rename it, and grade this student again"
     )
-
-
-def stamp(seconds: float) -> datetime:
-    """A file's time in the local time zone."""
-    return datetime.fromtimestamp(seconds).astimezone()

@@ -9,10 +9,12 @@ __all__ = ["Owner", "folded", "owner", "safe_name"]
 
 # Jörg Müller_48213_assignsubmission_file_        (a folder, or in front of a file's name)
 MOODLE = re.compile(
-    r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)_?(?P<rest>.*)", re.DOTALL
+    r"(?P<name>.+?)_(?P<id>[0-9]+)_assignsubmission_(?:file|onlinetext)_?(?P<rest>.*)", re.DOTALL
 )
 # muellerjoerg_LATE_48213_917245_grls-1.ipynb
-CANVAS = re.compile(r"(?P<name>[^_]+)_(?:LATE_)?(?P<id>\d+)_(?P<file>\d+)_(?P<rest>.+)", re.DOTALL)
+CANVAS = re.compile(
+    r"(?P<name>[^_]+)_(?P<late>LATE_)?(?P<id>[0-9]+)_(?P<file>[0-9]+)_(?P<rest>.+)", re.DOTALL
+)
 
 
 @dataclass(frozen=True)
@@ -21,18 +23,23 @@ class Owner:
 
     number: the participant's number in Moodle or the user's number in Canvas, for their imports.
     rest: the file's own name, where the owner's name stands in front of it.
+    late: what Canvas says of it; None if nobody says anything.
+    known: the e-mail address and the id that Moodle's worksheet has for the number.
     """
 
     name: str
     number: str = ""
     rest: str = ""
+    late: bool | None = None
+    known: tuple[str, ...] = ()
 
 
 def owner(text: str) -> Owner:
     """What the name of a folder or file says; plain names are the owner's own."""
-    for pattern in (MOODLE, CANVAS):
-        if found := pattern.fullmatch(text):
-            return Owner(found["name"].strip(), found["id"], found["rest"])
+    if found := MOODLE.fullmatch(text):
+        return Owner(found["name"].strip(), found["id"], found["rest"])
+    if found := CANVAS.fullmatch(text):
+        return Owner(found["name"].strip(), found["id"], found["rest"], found["late"] is not None)
     return Owner(text)
 
 

@@ -10,7 +10,9 @@ import io
 import os
 import stat
 import zipfile
+from collections.abc import Callable
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path, PurePosixPath
 
 __all__ = ["MAX_BYTES", "Unreadable", "file_bytes", "is_notebook_name", "zip_members"]
@@ -86,8 +88,8 @@ def ignored(name: str) -> bool:
     return any(p in IGNORED or p.startswith("._") or p.startswith(".~") for p in parts)
 
 
-def zip_members(raw: bytes, shown: str) -> list[tuple[str, object]]:
-    """(name, function that reads it) for each file in a zip file."""
+def zip_members(raw: bytes, shown: str) -> list[tuple[str, Callable[[], bytes], float | None]]:
+    """(name, function that reads it, when it was changed) for each file in a zip file."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(raw))
         infos = archive.infolist()
@@ -121,7 +123,15 @@ def zip_members(raw: bytes, shown: str) -> list[tuple[str, object]]:
         return read
 
     return [
-        (info.filename, reader(info))
+        (info.filename, reader(info), _stamp(info.date_time))
         for info in infos
         if not info.is_dir() and not ignored(info.filename)
     ]
+
+
+def _stamp(moment):
+    """A time in a zip file, which knows no time zones; None for 1980, which means "unknown"."""
+    try:
+        return datetime(*moment).timestamp() if moment[0] > 1980 else None
+    except (ValueError, OverflowError, OSError):
+        return None

@@ -36,7 +36,8 @@ class Submission:
     trouble: str | None = None  # why it cannot be read
     remarks: list[str] = field(default_factory=list)
     unmatched: bool = False  # answers that belong to no question: somebody has to look
-    time: float | None = None  # when the file was last changed
+    time: float | None = None  # when it was handed in
+    marked_late: bool | None = None  # by Canvas
 
 
 def read(handed_in: HandedIn, assignment: Assignment, student=None, identity=None) -> Submission:
@@ -50,6 +51,7 @@ def read(handed_in: HandedIn, assignment: Assignment, student=None, identity=Non
         handed_in.owner.number,
         remarks=list(handed_in.remarks),
         trouble=handed_in.trouble,
+        marked_late=handed_in.owner.late,
     )
     if handed_in.trouble is not None or handed_in.read is None:
         return made

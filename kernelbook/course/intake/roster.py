@@ -1,8 +1,10 @@
 """The class: who they are, and how long they have.
 
 `roster.csv` in the course's folder has one line a student.  Its columns, of which only the first is
-needed, in any order: id, name, email, extension.  An extension is a number of days (3), or days for
-single assignments (grls:7 svm:2).
+needed, in any order: id, name, email, extension, number.  An extension is a number of days (3), or
+days for single assignments (grls:7 svm:2).  The number is the one in the names of exported files:
+Canvas's of the user (48213), or Moodle's, which gives each assignment numbers of its own
+(grls:48213 svm:50177).  It tells two students of one name apart.
 """
 
 import csv
@@ -28,10 +30,15 @@ class Student:
     name: str = ""
     email: str = ""
     extension: dict[str, float] = field(default_factory=dict)  # by assignment; "" for all
+    number: dict[str, str] = field(default_factory=dict)  # by assignment; "" for all
 
     @property
     def identity(self) -> str:
         return safe_name(self.id)
+
+    def number_in(self, assignment: str) -> str:
+        """The number in the names of exported files; empty if it is not known."""
+        return self.number.get(assignment, self.number.get("", ""))
 
     def days(self, assignment: str) -> float:
         """How many days later than the others this student may hand in."""
@@ -43,24 +50,40 @@ class Roster:
 
     def __init__(self, students=()):
         self.students = list(students)
-        self._by_key: dict[str, Student | None] = {}
+        self._by_key: dict[str, list[Student]] = {}
         for student in self.students:
             keys = {student.id.casefold(), student.identity.casefold(), student.email.casefold()}
             keys |= {student.email.partition("@")[0].casefold(), folded(student.name)}
             keys |= _joined(student.name)
             for key in keys - {""}:
-                taken = self._by_key.get(key, student)
-                self._by_key[key] = student if taken is student else None  # None: two have it
+                self._by_key.setdefault(key, []).append(student)
 
     def __bool__(self):
         return bool(self.students)
 
-    def find(self, owner: Owner) -> Student | None:
-        """The student a file belongs to; None if nobody, or more than one, has that name."""
-        for key in (owner.name.casefold(), safe_name(owner.name).casefold(), folded(owner.name)):
+    def find(self, owner: Owner, assignment: str = "") -> tuple[Student | None, bool]:
+        """The student a file belongs to, and whether more than a name says so.
+
+        None if nobody, or more than one, is known by that name.
+        """
+        for student in self.students if owner.number else ():
+            if student.number_in(assignment) == owner.number:
+                return student, True
+        for key in (k.casefold() for k in owner.known):
+            if len(found := self._by_key.get(key, ())) == 1:
+                return found[0], True
+        for named in _keys(owner.name):
+            if len(found := self._by_key.get(named, ())) == 1:
+                other = owner.number and found[0].number_in(assignment)
+                return (None if other else found[0]), False
+        return None, False
+
+    def namesakes(self, name: str) -> list[Student]:
+        """The students who are known by that name."""
+        for key in _keys(name):
             if found := self._by_key.get(key):
                 return found
-        return None
+        return []
 
     @classmethod
     def read(cls, path: Path) -> "Roster":
@@ -81,7 +104,8 @@ class Roster:
                 f"{path} has no column 'id' (found: {', '.join(names) or 'nothing'}); its first "
                 "line should be id,name,email,extension"
             )
-        students, seen = [], {}
+        students: list[Student] = []
+        seen: dict[str, int] = {}
         for number, row in enumerate(rows, 2):
             get = lambda name, row=row: (row.get(names.get(name, "")) or "").strip()  # noqa: E731
             if not get("id"):
@@ -92,9 +116,21 @@ class Roster:
                     f"{seen[get('id')]}, too; each student needs an id of their own"
                 )
             seen[get("id")] = number
-            extension = _extension(get("extension"), f"{path}, line {number}")
-            students.append(Student(get("id"), get("name"), get("email"), extension))
+            where = f"{path}, line {number}"
+            extension = _extension(get("extension"), where)
+            numbers = _numbers(get("number"), where)
+            for other in students:
+                if both := other.number.items() & numbers.items():
+                    raise RosterError(
+                        f"{where}: {other.id} has the number {next(iter(both))[1]}, too; correct "
+                        "one of them"
+                    )
+            students.append(Student(get("id"), get("name"), get("email"), extension, numbers))
         return cls(students)
+
+
+def _keys(name):
+    return name.casefold(), safe_name(name).casefold(), folded(name)
 
 
 def _joined(name):
@@ -116,4 +152,17 @@ def _extension(text, where):
                 f"{where}: extension={text!r} is not understood; write a number of days (3), or "
                 "days for single assignments (grls:7 svm:2)"
             ) from None
+    return found
+
+
+def _numbers(text, where):
+    found = {}
+    for part in text.replace(",", " ").split():
+        name, _, number = part.rpartition(":")
+        if not re.fullmatch(r"[0-9]+", number):
+            raise RosterError(
+                f"{where}: number={text!r} is not understood; write Canvas's number (48213), or "
+                "Moodle's for each assignment (grls:48213 svm:50177)"
+            )
+        found[name] = number
     return found

@@ -49,12 +49,12 @@ PAGE = """<!DOCTYPE html>
 def class_page(assignment, found: list[Standing], similar: list[Pair]) -> str:
     """The page of one assignment."""
     scored = [s for s in found if s.has_score]
-    missing = [s for s in found if not s.handed_in]
+    missing, there = [s for s in found if s.missing], [s for s in found if s.handed_in]
     done = [s for s in scored if not s.to_grade]
     mean = sum(s.score for s in scored) / len(scored) if scored else 0.0
     out_of = sum(assignment.points.values())
     summary = (
-        f"{len(found) - len(missing)} handed in, {len(missing)} missing, {len(done)} graded to the "
+        f"{len(there)} handed in, {len(missing)} missing, {len(done)} graded to the "
         f"end; mean {mean:.1f} of {out_of:g} points, as far as they are graded."
     )
     headings = titles(assignment)
@@ -110,10 +110,9 @@ def _look(found):
         remarks = list(s.result.remarks) if s.result else []
         if s.result and s.result.trouble:
             remarks.insert(0, s.result.trouble)
-        if s.late.days:
-            remarks.append(s.late.words())
+        remarks += filter(None, [s.late.words(), s.doubt])
         if not s.handed_in:
-            remarks.append("missing")
+            remarks.append(s.state)
         lines += [f"<li>{escape(s.shown)}: {escape(r)}</li>" for r in remarks]
     return f"<h2>To look at</h2>\n<ul>{''.join(lines)}</ul>" if lines else ""
 

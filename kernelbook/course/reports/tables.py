@@ -15,6 +15,8 @@ def safe_cell(value) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     text = str(value)
+    if text == "-":
+        return text
     return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r", "\n") else text
 
 

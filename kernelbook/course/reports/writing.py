@@ -60,9 +60,10 @@ def write_one(course: Course, assignment: Assignment, found: list[Standing]):
     rows = [[p.first, p.second, p.question, round(p.share, 3), float(p.runs)] for p in similar]
     header = ["student", "student", "question", "share", "runs_in_common"]
     grades, reports = root / "grades", root / "reports"
+    title = course.settings.canvas.get(name, "")
     write_atomically(grades / f"{name}.csv", tables.assignment_csv(assignment, found))
     write_atomically(grades / f"{name}-moodle.csv", lms.moodle_csv(assignment, found))
-    write_atomically(grades / f"{name}-canvas.csv", lms.canvas_csv(assignment, found))
+    write_atomically(grades / f"{name}-canvas.csv", lms.canvas_csv(assignment, found, title))
     write_atomically(reports / f"{name}-similar.csv", tables.write_csv(header, rows))
     write_atomically(reports / f"{name}.html", class_page(assignment, found, similar))
     packed = lms.feedback_zip(assignment, found, pages)
