@@ -1,5 +1,6 @@
 """What every chapter promises: checks that print numbers, and an honest reading time."""
 
+import math
 import re
 import sys
 
@@ -14,12 +15,14 @@ import reading_time
 
 PARTS = "foundations", "free", "primal", "computing", "evidence"
 CHAPTERS = {p.stem: p for part in PARTS for p in sorted((BOOK / part).glob("*.ipynb"))}
+NOTEBOOKS = CHAPTERS | {name: BOOK / "back" / f"{name}.ipynb" for name in ("errata", "verify")}
 LONGEST = 90  # minutes
 
 # Chapters that still print mostly booleans, or name a time they do not take.  The tests are strict:
 # a chapter that has been rewritten must leave its list.
 MOSTLY_BOOLEANS = set()
 TIME_TO_BE_NAMED = set()
+BOX_TO_BE_FOLDED = {"fast", "coil20", "text", "ionosphere", "spirals", "keep"}
 
 
 def chapters(waiting, parts=PARTS):
@@ -31,7 +34,7 @@ def chapters(waiting, parts=PARTS):
             if name in waiting
             else (),
         )
-        for name, path in CHAPTERS.items()
+        for name, path in NOTEBOOKS.items()
         if path.parent.name in parts
     ]
 
@@ -48,14 +51,14 @@ def printed_lines(notebook):
     ]
 
 
-@pytest.mark.parametrize("path", chapters(MOSTLY_BOOLEANS))
+@pytest.mark.parametrize("path", chapters(MOSTLY_BOOLEANS, (*PARTS, "back")))
 def test_at_most_a_third_of_the_printed_lines_are_booleans(path):
     lines = printed_lines(nbformat.read(path, as_version=4))
     booleans = [line for line in lines if re.search(r"\b(True|False)\b", line)]
     assert 3 * len(booleans) <= len(lines), f"{len(booleans)} of {len(lines)}"
 
 
-@pytest.mark.parametrize("path", chapters(TIME_TO_BE_NAMED))
+@pytest.mark.parametrize("path", chapters(TIME_TO_BE_NAMED, (*PARTS, "back")))
 def test_a_chapter_names_the_time_it_takes(path):
     notebook = nbformat.read(path, as_version=4)
     named, needed = reading_time.named_minutes(notebook), reading_time.minutes(notebook)
@@ -66,12 +69,23 @@ def test_a_chapter_names_the_time_it_takes(path):
 
 @pytest.mark.parametrize("path", chapters(set(), PARTS[:2]))
 def test_a_figure_for_every_fifteen_minutes(path):
-    """Pictures and playgrounds in the text; what stands in exercises comes on top."""
+    """Pictures and playgrounds, one for every quarter of an hour that has begun."""
     notebook = nbformat.read(path, as_version=4)
-    pictures = sum("mystnb" in cell.metadata for cell in notebook.cells)
+    pictures = sum("figure" in cell.metadata.get("mystnb", {}) for cell in notebook.cells)
     playgrounds = sum(cell.source.count("{playground}") for cell in notebook.cells)
     needed = reading_time.minutes(notebook) / 15
-    assert pictures + playgrounds >= int(needed), f"{needed:.1f} needed"
+    assert pictures + playgrounds >= math.ceil(needed), f"{needed:.2f} needed"
+
+
+@pytest.mark.parametrize("path", chapters(BOX_TO_BE_FOLDED))
+def test_what_the_papers_say_is_one_folded_box_at_the_end(path):
+    notebook = nbformat.read(path, as_version=4)
+    texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    boxes = [text for text in texts if ":class: dropdown seealso" in text]
+    assert len(boxes) == 1
+    assert boxes[0] in texts[-2:], "the box belongs to the end of the chapter"
+    assert boxes[0].count(":class: dropdown seealso") == 1
+    assert not any(re.search(r"^#+ Where .*papers?\b", text, re.MULTILINE) for text in texts)
 
 
 @pytest.mark.parametrize("path", chapters(set(), PARTS[:2]))
@@ -80,6 +94,13 @@ def test_each_chapter_asks_questions(path):
     notebook = nbformat.read(path, as_version=4)
     asked = sum("} Check yourself" in cell.source for cell in notebook.cells)
     assert asked >= max(4, int(reading_time.minutes(notebook) / 10))
+
+
+@pytest.mark.parametrize("path", chapters(set()))
+def test_questions_end_sections_and_do_not_stand_among_exercises(path):
+    texts = [cell.source for cell in nbformat.read(path, as_version=4).cells]
+    first = next(i for i, text in enumerate(texts) if "## Exercises" in text)
+    assert not any("} Check yourself" in text for text in texts[first + 1 :])
 
 
 def test_the_book_asks_a_hundred_questions():
