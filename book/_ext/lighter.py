@@ -5,8 +5,9 @@ scripts that hold up the page, all icons of a family, and a MathJax that sets
 every formula before anything else happens.  When the pages are written, this
 joins the sheets and the scripts, puts the few icons that are used into the
 page, drops the rest, sets formulas later (`book/_page/math.js`), and stores
-pictures as lossless WebP where that is smaller.  Nothing is lost: the pages
-look the same, and what has changed is counted in `tests/book/test_weight.py`.
+pictures as lossless WebP where that is smaller, figures once for light pages
+and once for dark ones (`inks.py`), of which a page loads one.  Nothing is lost:
+what has changed is counted in `tests/book/test_weight.py`.
 """
 
 import base64
@@ -17,6 +18,7 @@ import re
 from pathlib import Path
 
 from fontTools import subset, ttLib
+from inks import INKS, inked
 from PIL import Image
 
 PAGE_SCRIPTS = Path(__file__).resolve().parents[1] / "_page"
@@ -159,17 +161,22 @@ class Lighter:
     def picture(self, match):
         before, folder, name, after = match.groups()
         if name not in self.pictures:
-            self.pictures[name] = lighter_picture(
+            self.pictures[name] = lighter_pictures(
                 self.out / "_images" / f"{name}.png"
             )
-        file, (width, height) = self.pictures[name]
+        files, (width, height) = self.pictures[name]
         size = f' width="{width}" height="{height}"'
         if re.search(r"\b(width|height|style)=", before + after):
             size = ""
-        return (
-            f'<img {before}src="{folder}{file}"{after.rstrip()}{size} '
-            'loading="lazy" />'
+        rest = f'{after.rstrip()}{size} loading="lazy" />'
+        if "both" in files:
+            return f'<img {before}src="{folder}{files["both"]}"{rest}'
+        first, second = (
+            f"<img {classed(before, f'only-{theme}')}"
+            f'src="{folder}{files[theme]}"{rest}'
+            for theme in INKS
         )
+        return first + second
 
     def write(self):
         kept = {"sheets": self.sheets, "scripts": self.scripts}
@@ -189,17 +196,52 @@ class Lighter:
             target.write_text(";\n" + "\n;\n".join(code), encoding="utf-8")
 
 
-def lighter_picture(path):
-    """The name of the smaller of PNG and WebP, and the picture's size."""
+def classed(attributes, name):
+    """The attributes of an element, with one more class."""
+    if 'class="' in attributes:
+        return attributes.replace('class="', f'class="{name} ', 1)
+    return f'{attributes}class="{name}" '
+
+
+def lighter_pictures(path):
+    """The files of a picture, by theme or for "both", and its size."""
     with Image.open(path) as image:
-        small = path.with_suffix(".webp")
-        if not small.exists():
-            image.save(small, "WEBP", lossless=True, quality=80, method=4)
-        size = image.size
-    if small.stat().st_size < path.stat().st_size:
-        return small.name, size
-    small.unlink()
-    return path.name, size
+        image.load()
+    files = {}
+    for theme in INKS:
+        name = path.with_name(f"{path.stem}-{theme}")
+        if file := known_picture(name, path):
+            files[theme] = file
+        elif found := inked(image, theme):
+            files[theme] = smaller_picture(found, name)
+    if not files:
+        name = path.with_suffix("")
+        file = known_picture(name, path) or smaller_picture(image, name)
+        files["both"] = file
+    return files, image.size
+
+
+def known_picture(name, source):
+    """The file that an earlier build made of a picture, if it still stands."""
+    for suffix in (".webp", ".png"):
+        file = name.with_name(name.name + suffix)
+        if file != source and file.exists():
+            if file.stat().st_mtime >= source.stat().st_mtime:
+                return file.name
+    return None
+
+
+def smaller_picture(image, name):
+    """Store a picture as lossless WebP, or as PNG where that is smaller."""
+    webp, png = io.BytesIO(), io.BytesIO()
+    image.save(webp, "WEBP", lossless=True, quality=80, method=4)
+    image.save(png, "PNG")
+    suffix, data = min(
+        ((".webp", webp), (".png", png)), key=lambda k: k[1].tell()
+    )
+    file = name.with_name(name.name + suffix)
+    file.write_bytes(data.getvalue())
+    return file.name
 
 
 def make_lighter(app, exception):

@@ -10,6 +10,8 @@ box.  On paper it is a paragraph of the question's own box.
 sphinx-exercise knows the number of an exercise of the same chapter only; one of
 another chapter would be printed as two question marks.
 
+Figures are printed in the inks of the light page (`inks.py`).
+
 On the pages, the menu's entry .pdf prints the page at hand; here it downloads
 the book, if `make pdf` has set it, and otherwise says how to set it.
 """
@@ -18,6 +20,7 @@ import shutil
 from pathlib import Path
 
 from docutils import nodes
+from inks import ink_for_paper
 from sphinx.addnodes import number_reference
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx_exercise.nodes import exercise_latex_number_reference
@@ -115,8 +118,14 @@ def copy_the_book(app, exception):
         shutil.copy(made(app), Path(app.outdir) / "_static" / PDF)
 
 
+def ink_the_figures(app, exception):
+    if exception is None and app.builder.name == "latex":
+        ink_for_paper(Path(app.outdir))
+
+
 def setup(app):
     app.connect("html-page-context", offer_the_book, priority=950)
+    app.connect("build-finished", ink_the_figures)
     app.connect("build-finished", copy_the_book)
     app.add_post_transform(PlainProofs)
     app.add_post_transform(OpenAnswers)

@@ -1,8 +1,9 @@
 """The book's house style for figures.
 
-Figures are transparent, with grey text and lines of middling lightness, so that one picture reads
-on a white page and on a dark one; the colours are told apart by colour-blind readers and each also
-differs in lightness or line style.  Call `use_style()` once, in a chapter's set-up cell.
+Figures are transparent, with grey text and lines of middling lightness, so that one picture can be
+seen on a white page and on a dark one; the pages of the book and its PDF show it in inks with the
+contrast of text (`book/_ext/inks.py`).  The colours are told apart by colour-blind readers and each
+also differs in lightness or line style.  Call `use_style()` once, in a chapter's set-up cell.
 
     from kernelbook.plotting import COLORS, use_style
     use_style()

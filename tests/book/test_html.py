@@ -185,24 +185,6 @@ def test_a_playground_stands_in_the_argument(chapter):
     assert "What to see:" in after[:1500]
 
 
-def test_names_in_chapters_lead_to_their_entries_and_back():
-    chapter = (HTML / "book/free/grls.html").read_text(encoding="utf-8")
-    links = re.findall(
-        r'<a class="kb-api" href="([^"]*)"( tabindex="-1")?>(?:<[^>]*>)+(\w+)', chapter
-    )
-    names = [name for *_, name in links]
-    assert {"GRLSRegressor", "GRLSRegressorCV", "Polynomials"} <= set(names)
-    for address, _, name in links:
-        assert address == f"../back/api.html#kernelbook.{name}"
-    stops = [name for _, again, name in links if not again]
-    assert len(stops) == len(set(stops))  # the tab key meets each name once
-    reference = (HTML / "book/back/api.html").read_text(encoding="utf-8")
-    entry = reference.partition('id="kernelbook.GRLSRegressor"')[2]
-    used = entry.partition('<p class="kb-used">')[2].partition("</p>")[0]
-    assert 'href="../free/grls.html"' in used
-    assert 'href="../foundations/kernel_trick.html"' in used or used.count("<a ") >= 3
-
-
 def test_the_menu_offers_the_book_and_does_not_print_the_page():
     text = (HTML / "book/free/grls.html").read_text(encoding="utf-8")
     assert "window.print" not in text
