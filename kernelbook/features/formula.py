@@ -13,6 +13,7 @@ import re
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
@@ -72,14 +73,14 @@ class Formula(TransformerMixin, BaseEstimator):
                 .Formula(self.formula)
                 .get_model_matrix(table, na_action="raise", context=self._context())
             )
-        self.spec_ = matrix.model_spec
+        self.spec_, self.frame_ = matrix.model_spec, _library(table)
         if not len(self.spec_.column_names):
             raise ValueError(f"formula={self.formula!r} has no term; pass features=None for none.")
         return self
 
     def transform(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        table = self._table(X, reset=False)
+        table = self._as_in_fit(self._table(X, reset=False))
         self._refuse_unseen(table)
         with self._explained(table):
             matrix = self.spec_.get_model_matrix(table, na_action="ignore", context=self._context())
@@ -144,6 +145,14 @@ class Formula(TransformerMixin, BaseEstimator):
                 frame = frame(**{number: entries})
         return frame
 
+    def _as_in_fit(self, table):
+        """A polars frame after a pandas one, or the other way round, as formulaic needs it."""
+        if _library(table) == self.frame_:
+            return table
+        columns = {str(name): np.asarray(table[name]) for name in table.columns}
+        texts = {name: v.tolist() for name, v in columns.items() if v.dtype.kind in "OUST"}
+        return import_module(self.frame_).DataFrame(columns | texts)
+
     @contextmanager
     def _explained(self, table):
         """formulaic's errors, with the columns that there are."""
@@ -177,6 +186,11 @@ class Formula(TransformerMixin, BaseEstimator):
                         f"{', '.join(map(repr, state['categories']))}.  Drop these rows, or let "
                         f"the kernel take the levels: Categorical(columns={column!r})."
                     )
+
+
+def _library(table):
+    """pandas or polars."""
+    return type(table).__module__.partition(".")[0]
 
 
 def _formulaic():

@@ -15,6 +15,8 @@ from kernelbook.plotting.style import COLORS
 __all__ = ["plot_components", "plot_map", "plot_partial"]
 
 _POINTS = 200
+_SPARSEST = 10
+"""Places are a grid if at least one cell in so many is among them."""
 
 
 def new_axes(axes: Any, count: int) -> list[Any]:
@@ -25,7 +27,7 @@ def new_axes(axes: Any, count: int) -> list[Any]:
         columns = min(count, 3)
         rows = -(-count // columns)
         size = (3.2 * columns + 0.6, 2.7 * rows)
-        _, grid = plt.subplots(rows, columns, figsize=size, squeeze=False)
+        _, grid = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
         for spare in grid.ravel()[count:]:
             spare.set_axis_off()
         return list(grid.ravel()[:count])
@@ -115,9 +117,18 @@ def plot_partial(
 
 
 def plot_map(
-    model: Any, X: Any, columns: Sequence[Any], axes: Any = None, points: int = 60
+    model: Any,
+    X: Any,
+    columns: Sequence[Any],
+    axes: Any = None,
+    points: int = 60,
+    places: Any = None,
 ) -> list[Any]:
-    """f and its standard deviation over two columns, the others at their medians.
+    """f and its standard deviation over two columns.
+
+    Without `places`, on a grid over the range of both columns, the others held at their medians
+    (text: at the most frequent entry): a slice through f.  Where other columns vary over the map,
+    as the distance to a river does, pass the places, a row with all columns for each: f there.
 
     Parameters
     ----------
@@ -128,22 +139,48 @@ def plot_map(
         The first runs to the right.
     axes : two axes, optional
     points : int
-        Of the grid, along each column.
+        Of the grid, along each column; without `places`.
+    places : data frame or array, optional
+        Rows as for `predict`.  Cells of a grid, which may have gaps, are drawn as cells, other
+        places as dots.
     """
-    k, l = (_number(X, column) for column in columns)
-    a, b = (np.asarray(_column(X, j), dtype=np.float64) for j in (k, l))
-    right, up = (np.linspace(v.min(), v.max(), points) for v in (a, b))
-    grid = [g.ravel() for g in np.meshgrid(right, up)]
-    rows = replaced(replaced(_typical(X, points * points), k, grid[0]), l, grid[1])
+    numbers = [_number(X, column) for column in columns]
+    a, b = (np.asarray(_column(X, j), dtype=np.float64) for j in numbers)
+    if places is None:
+        right, up = (np.linspace(v.min(), v.max(), points) for v in (a, b))
+        rows = _typical(X, points * points)
+        for k, entries in zip(numbers, np.meshgrid(right, up), strict=True):
+            rows = replaced(rows, k, entries.ravel())
+    else:
+        rows = places
+        right, up = (
+            np.asarray(_column(rows, _number(rows, column)), dtype=np.float64) for column in columns
+        )
     f, std = model.predict(rows, return_std=True)
     axes = new_axes(axes, 2)
     for ax, values, label in zip(axes, (f, std), ("f", "standard deviation of f"), strict=True):
-        drawn = ax.pcolormesh(right, up, values.reshape(points, points), shading="gouraud")
+        if places is None:
+            values = values.reshape(points, points)
+            drawn = ax.pcolormesh(right, up, values, shading="gouraud")
+        else:
+            drawn = _drawn_at(ax, right, up, values)
         ax.plot(a, b, ".", color="white", markeredgecolor=COLORS.grey, markersize=4)
         ax.figure.colorbar(drawn, ax=ax, label=label)
-        ax.set_xlabel(_name(X, k))
-        ax.set_ylabel(_name(X, l))
+        ax.set_xlabel(_name(X, numbers[0]))
+        ax.set_ylabel(_name(X, numbers[1]))
     return axes
+
+
+def _drawn_at(ax, a, b, values):
+    """Values at places: cells if these are part of a grid, otherwise dots."""
+    right, column = np.unique(a, return_inverse=True)
+    up, row = np.unique(b, return_inverse=True)
+    cells = np.full((len(up), len(right)), np.nan)
+    single = len(np.unique(row * len(right) + column)) == len(values)
+    if min(cells.shape) < 2 or cells.size > _SPARSEST * len(values) or not single:
+        return ax.scatter(a, b, c=values, s=14)
+    cells[row, column] = values
+    return ax.pcolormesh(right, up, np.ma.masked_invalid(cells), shading="nearest")
 
 
 def _curve(ax, x, f, half):

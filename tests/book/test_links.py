@@ -85,14 +85,17 @@ def test_files_and_targets_that_are_named_exist(path):
         assert os.path.exists(ROOT / file), file
 
 
-def test_the_code_of_the_front_page_runs():
+def test_the_code_of_the_front_page_runs(tmp_path, monkeypatch):
     readme = (ROOT / "README.md").read_text()
     table, code = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
     rng = np.random.default_rng(0)
     mud = pd.DataFrame(rng.uniform(0, 3000, (60, 2)), columns=["x", "y"])
     mud["dist"], mud["soil"] = rng.uniform(0, 1, 60), rng.integers(1, 4, 60)
     mud["zinc"] = np.exp(6 - mud["dist"] + np.sin(mud["x"] / 500) + 0.2 * rng.normal(size=60))
-    scope = {"np": np, "table": mud, "new_places": mud[:5]}
+    mud.to_csv(tmp_path / "samples.csv", index=False)
+    mud[:5].drop(columns="zinc").to_csv(tmp_path / "grid.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    scope = {}
     exec(compile(table, "README.md", "exec"), scope)
     assert (scope["low"] < scope["high"]).all()
     assert scope["f"].shape == (5,)

@@ -68,6 +68,45 @@ def test_polars_gives_the_same_matrix(table):
     np.testing.assert_array_equal(polars.transform(pl.from_pandas(part)), pandas.transform(part))
 
 
+@pytest.mark.parametrize("soil", ["str", "category"])
+def test_fitted_to_one_kind_of_table_and_asked_with_the_other(table, soil):
+    formula, part = "sqrt(dist) + C(soil) + C(block) + t:soil", table.iloc[3:9]
+    table = table.astype({"soil": soil})
+    pandas, polars = Formula(formula).fit(table), Formula(formula).fit(pl.from_pandas(table))
+    new = pl.from_pandas(part)
+    np.testing.assert_array_equal(pandas.transform(new), pandas.transform(part))
+    np.testing.assert_array_equal(polars.transform(part), polars.transform(new))
+    model = GRLSRegressor(Gaussian(1.0, columns="t"), formula).fit(table, table.t)
+    f = model.predict(part)
+    np.testing.assert_array_equal(model.predict(new), f)
+
+
+def test_columns_of_a_frame_by_number(table):
+    """As in an array, unless the frame has such names itself."""
+    by_name = Formula("1 + sqrt(dist) + C(soil)").fit_transform(table)
+    for frame in (table, pl.from_pandas(table), table.set_axis(range(4), axis=1)):
+        features = Formula("1 + sqrt(x0) + C(x2)").fit(frame)
+        np.testing.assert_array_equal(features.transform(frame), by_name)
+        names = ["Intercept", "sqrt(x0)", "C(x2)[T.peat]", "C(x2)[T.sand]"]
+        assert features.get_feature_names_out().tolist() == names
+    named = table.rename(columns={"t": "x0"})
+    np.testing.assert_array_equal(Formula("x0 - 1").fit_transform(named)[:, 0], table.t)
+    with pytest.raises(ValueError, match="columns are dist, x0, soil, block"):
+        Formula("1 + x1").fit(named)
+    with pytest.raises(ValueError, match="`x4` is not present"):
+        Formula("1 + x4").fit(table)
+
+
+def test_the_formula_that_a_hint_suggests_works(table):
+    """features=[0, 3] is refused with the formula to write, for arrays and frames alike."""
+    for X in (table[["dist", "t", "block"]], table[["dist", "t", "block"]].to_numpy()):
+        with pytest.raises(TypeError, match="features=") as error:
+            GRLSRegressor(Gaussian(1.0), features=[0, 2]).fit(X, table.t)
+        formula = str(error.value).split("features='")[1].removesuffix("'.")
+        f = GRLSRegressor(Gaussian(1.0), features=formula).fit(X, table.t)
+        assert f.coef_.shape == (3,)
+
+
 def test_an_array_has_columns_x0_x1():
     X = np.random.default_rng(1).normal(size=(20, 2))
     np.testing.assert_array_equal(

@@ -73,6 +73,38 @@ def test_names_go_through_pipelines_and_column_transformers():
     ]
 
 
+def test_names_go_through_a_pipeline_around_the_learner():
+    """scikit-learn's transformers lose the names, unless they are asked to keep them."""
+    table = FRAME[["x", "dist"]]
+    model = GRLSRegressor(Gaussian(0.5, columns="x"), "1 + dist")
+    keep = StandardScaler().set_output(transform="pandas")
+    line = make_pipeline(keep, model).fit(table, Y)
+    assert line[-1].coef_names_ == ["Intercept", "dist"]
+    assert list(line[-1].predict_components(line[0].transform(table))) == [
+        *("Intercept", "dist", "Gaussian(x)")
+    ]
+    assert "dist" in str(line[-1].summary())
+    scaled = pd.DataFrame(StandardScaler().fit_transform(table), columns=table.columns)
+    np.testing.assert_array_equal(line.predict(table[:4]), model.fit(scaled, Y).predict(scaled[:4]))
+    both = make_column_transformer(
+        *((StandardScaler(), ["x"]), (OneHotEncoder(drop="first", sparse_output=False), ["soil"])),
+        **{"remainder": "passthrough", "verbose_feature_names_out": False},
+    ).set_output(transform="pandas")
+    whole = make_pipeline(both, GRLSRegressor(Gaussian(1.0, columns="x"), "1 + dist + soil_peat"))
+    assert whole.fit(FRAME, Y)[-1].coef_names_ == ["Intercept", "dist", "soil_peat"]
+    assert whole.predict(FRAME).shape == (M,)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [GRLSRegressor(Gaussian(0.5, columns="x")), GRLSRegressor(Gaussian(), "1 + dist")],
+    ids=["kernel", "features"],
+)
+def test_names_lost_in_a_pipeline_are_found_again(model):
+    with pytest.raises(ValueError, match=r"names.*set_output\(transform='pandas'\)"):
+        make_pipeline(StandardScaler(), model).fit(FRAME[["x", "dist"]], Y)
+
+
 def test_a_map_without_a_constant_is_said():
     features = make_column_transformer((OneHotEncoder(drop="first"), ["soil"]))
     model = GRLSRegressor(Gaussian(0.3, columns="x"), features).fit(FRAME, Y)

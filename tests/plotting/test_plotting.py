@@ -4,6 +4,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy import stats
 
@@ -80,6 +81,23 @@ def test_a_map_shows_f_and_its_standard_deviation(model):
     f = left.collections[0].get_array()
     assert f.size == right.collections[0].get_array().size == 49
     assert (left.get_xlabel(), left.get_ylabel()) == ("x", "y")
+
+
+def test_a_map_of_places_shows_f_there(model):
+    """Scattered places are dots; those of a grid cells, whatever their order, gaps left empty."""
+    f, std = model.predict(X, return_std=True)
+    for ax, values in zip(plot_map(model, X, ["x", "y"], places=X), (f, std), strict=True):
+        np.testing.assert_array_equal(ax.collections[0].get_array(), values)
+        np.testing.assert_array_equal(ax.collections[0].get_offsets(), X[["x", "y"]])
+    grid = pd.DataFrame({"x": [0.3, 0.1, 0.1], "y": [0.2, 0.9, 0.2], "soil": ["peat"] * 3})
+    for table in (grid, pl.from_pandas(grid)):
+        left, _ = plot_map(model, X, ["x", "y"], places=table)
+        cells = np.ma.masked_array(left.collections[0].get_array()).reshape(2, 2)
+        f = model.predict(grid)
+        assert cells.mask.tolist() == [[False, False], [False, True]]
+        np.testing.assert_array_equal(cells.compressed(), f[[2, 0, 1]])
+    with pytest.raises(ValueError, match="columns x, y: pass a frame with the columns of the fit"):
+        plot_map(model, X, ["x", "y"], places=grid[["x", "y"]])
 
 
 def test_a_likelihood_over_a_width(model):
