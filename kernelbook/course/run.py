@@ -8,7 +8,7 @@ from kernelbook.course.gradebook import Course
 from kernelbook.course.grading import Grader
 from kernelbook.course.intake import Submission, read
 from kernelbook.course.intake.finding import find
-from kernelbook.course.intake.names import safe_name
+from kernelbook.course.intake.names import printable, safe_name
 from kernelbook.course.reports import tables
 from kernelbook.course.reports.standing import standings
 from kernelbook.course.reports.writing import write_reports
@@ -93,7 +93,7 @@ def plan(course: Course, assignment: Assignment, source_, only=()) -> str:
         doubt = course.settings.doubt(assignment.name, s.time, s.marked_late, late)
         said = filter(None, [s.trouble, late.words(), doubt, *s.remarks])
         lines += [f"{'':{width}}- {text}" for text in said]
-    return "\n".join([*lines, "nothing was run or written"])
+    return "\n".join([*map(printable, lines), "nothing was run or written"])
 
 
 def _chosen(submissions, only):
@@ -138,7 +138,7 @@ def grade_folder(
     for s in shown:
         if s.result is not None:
             said = filter(None, [s.result.trouble, s.late.words(), s.doubt, *s.result.remarks])
-            lines += [f"{s.student}: {text}" for text in said]
+            lines += [printable(f"{s.student}: {text}") for text in said]
     unchanged = len(submissions) - len(waiting)
     where = course.root / "reports" / f"{assignment.name}.html"
     lines.append(f"{len(waiting)} graded, {unchanged} unchanged; the class at a glance: {where}")

@@ -1,6 +1,8 @@
 """Hostile files: notebooks that were edited, broken, or written for somebody else's browser."""
 
+import base64
 import json
+import struct
 
 
 def tag_points(made):
@@ -78,6 +80,21 @@ def widgets(made):
     view = {"application/vnd.jupyter.widget-view+json": {"model_id": "x"}}
     made["cells"][0]["cell_type"] = "code"
     made["cells"][0]["outputs"] = [{"output_type": "display_data", "data": view, "metadata": {}}]
+    return made
+
+
+def flooded(made):
+    """Nineteen megabytes of outputs: much text, and pictures."""
+    head = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 10, 10)
+    image = {"image/png": base64.b64encode(head + bytes(600_000)).decode()}
+    for cell in made["cells"]:
+        if cell["cell_type"] == "code":
+            cell["outputs"] = [
+                *({"output_type": "stream", "name": "stdout", "text": "<&" * 250_000},) * 4,
+                *({"output_type": "display_data", "data": image, "metadata": {}},) * 2,
+            ]
+            cell["outputs"] += [{"output_type": "stream", "text": ["[1, 2]\n"] * 10_000}]
+    made["metadata"]["rest"] = "x" * (20_200_000 - len(json.dumps(made)))
     return made
 
 

@@ -8,6 +8,7 @@ import json
 import os
 import socket
 import threading
+import zipfile
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from kernelbook.course.grading import Result
 from kernelbook.course.intake.names import safe_name
 
 from .attacks import CODE, RETURNS
-from .attacks_files import NOTEBOOKS
+from .attacks_files import NOTEBOOKS, flooded
 from .helpers import load, needs_sandbox, notebook, save, with_code
 from .small import CANARY, MASTER, make
 
@@ -84,6 +85,12 @@ def spoiled_files(folder, assignment, secret):
     binary = folder / "binary" / "small.ipynb"
     binary.parent.mkdir()
     binary.write_bytes(bytes(range(256)) * 10)
+    save(folder, "flooded", flooded(notebook(assignment, UNDONE)), "small")
+    save(folder, "damaged-cells", '{"cells":[' + "1," * 5_000 + "1]}", "small")
+    save(folder, "deep/" + "d" * 200, made, "\x1b]0;owned\x07\x1b[2J" + "n" * 100)
+    with zipfile.ZipFile(folder / "many.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as many:
+        for k in range(12):
+            many.writestr(f"{'long' * 900}{k}.ipynb", bytes([65 + k]) * (20 << 20))
 
 
 NAMES_OF_STUDENTS = {
@@ -94,6 +101,7 @@ NAMES_OF_STUDENTS = {
     "x" * 200: 0,
     "...": None,  # hidden files are no submissions
     "-rf": 0,
+    "\x1b]0;owned\x07\x1b[2J": 0,  # a terminal would obey
     "'; drop table grade; --": 0,
 }
 
@@ -189,9 +197,23 @@ def test_what_is_no_notebook_gets_zero_with_the_reason(graded, name):
     assert words.get(name, "") in result.trouble
 
 
+def test_pages_and_records_stay_small_and_nothing_commands_the_terminal(graded):
+    limits = {"small.html": 9 << 20, "small.ipynb": 9 << 20, "handed-in.json": 14 << 20}
+    limits["result.json"] = 60_000
+    for path in (*(graded.course / "autograded").rglob("*"), *graded.course.rglob("*.html")):
+        if path.is_file() and path.parent.name != "reports":
+            assert path.stat().st_size < limits[path.name], path
+    assert (graded.course / "reports" / "small.html").stat().st_size < 300_000
+    assert len(graded.output) < 120_000
+    assert graded.output.replace("\n", "").isprintable()
+    for name in ("damaged-cells", "many"):
+        assert not graded.result(name).readable
+    assert graded.result("flooded").readable
+
+
 def test_every_submission_has_one_row_and_the_right_score(graded):
     rows = graded.rows()
-    students = [p.name for p in (graded.root / "submissions").iterdir()]
+    students = [p.stem for p in (graded.root / "submissions").iterdir()]
     expected = {safe_name(s) for s in students if not s.startswith(".")}
     assert len(rows) == len(expected)
     assert {r["student_id"].removeprefix("'") for r in rows} == expected

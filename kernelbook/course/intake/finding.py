@@ -11,17 +11,19 @@ the files.  Several files that could be meant are a conflict of one student; the
 """
 
 import csv
+import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
-from kernelbook.course.intake.names import Owner, owner
+from kernelbook.course.intake.names import Owner, owner, shown_file
 from kernelbook.course.intake.opening import (
     Unreadable,
     file_bytes,
     ignored,
     is_notebook_name,
+    zip_in_memory,
     zip_members,
 )
 from kernelbook.course.intake.worksheet import Line, read_worksheet
@@ -29,6 +31,7 @@ from kernelbook.course.intake.worksheet import Line, read_worksheet
 __all__ = ["HandedIn", "find"]
 
 MOST_FILES = 500  # looked at below one student's folder
+MOST_MEANT = 10  # notebooks that could be meant, or zip files, of one student
 DAY = 86_400.0
 # That many entries of a zip file within so many seconds: the times are those of the export.
 AT_ONCE, SECONDS = 3, 60.0
@@ -52,6 +55,10 @@ class HandedIn:
 class _File:
     name: str  # relative to the student's entry
     read: Reader
+
+    @property
+    def shown(self) -> str:
+        return shown_file(self.name)
 
 
 def find(source, assignment: str, others=()) -> list[HandedIn]:
@@ -85,8 +92,8 @@ def find(source, assignment: str, others=()) -> list[HandedIn]:
 
 def _find_in_zip(path, assignment, others):
     """The entries of a whole export; the times are those that the export gave its files."""
-    raw, packed = file_bytes(path.parent, path, limit=2 << 30)
-    members = zip_members(raw, path.name)
+    members = zip_members(lambda: open(path, "rb"), path.name)
+    packed = path.stat().st_mtime
     times = [t for name, _, t in members if t is not None and not _is_worksheet(name)]
     at_once = len(times) >= AT_ONCE and max(times) - min(times) < SECONDS
     found: dict = {}
@@ -148,9 +155,10 @@ def _add_flat(found, shown, read):
 
 def _below(root, folder):
     """The files in a student's folder, three levels deep; links are not followed."""
-    files, trouble, waiting = [], None, [(folder, 0)]
-    while waiting and len(files) < MOST_FILES:
+    files, trouble, waiting, places = [], None, [(folder, 0)], 0
+    while waiting and len(files) < MOST_FILES and places < MOST_FILES:
         place, depth = waiting.pop()
+        places += 1
         try:
             entries = sorted(place.iterdir())
         except OSError as error:
@@ -184,10 +192,10 @@ def _choose(entry, whose, files, trouble, assignment, others) -> HandedIn:
         made.trouble = made.trouble or _nothing(files, assignment)
         return made
     made.trouble = None
-    made.file, made.read = chosen.name, chosen.read
+    made.file, made.read = chosen.shown, chosen.read
     plain = PurePosixPath(chosen.name).name
     if plain != f"{assignment}.ipynb" and plain.removesuffix(".ipynb") != entry:
-        made.remarks.append(f"read from {chosen.name}")
+        made.remarks.append(f"read from {chosen.shown}")
     return made
 
 
@@ -196,12 +204,16 @@ def _unpacked(files, made):
     found = [f for f in files if not f.name.lower().endswith(".zip")]
     if any(is_notebook_name(f.name) for f in found):
         return found
-    for packed in files:
-        if packed.name.lower().endswith(".zip"):
-            raw, time = packed.read()
-            for name, read, _ in zip_members(raw, packed.name):  # its times are the student's
-                timed = lambda read=read, time=time: (read(), time)  # noqa: E731
-                found.append(_File(f"{packed.name}/{name}", timed))
+    zips = [f for f in files if f.name.lower().endswith(".zip")]
+    if len(zips) > MOST_MEANT:
+        raise Unreadable(f"there are {len(zips)} zip files; hand in the notebook itself")
+    for packed in zips:
+        time = packed.read()[1]
+        # The times of its own files are the student's, and say nothing.
+        opened = lambda p=packed: zip_in_memory(p.read()[0], p.shown)  # noqa: E731
+        for name, read, _ in zip_members(opened, packed.shown):
+            timed = lambda read=read, time=time: (read(), time)  # noqa: E731
+            found.append(_File(f"{packed.name}/{name}", timed))
     return found
 
 
@@ -219,15 +231,24 @@ def _meant(files, assignment, others, entry):
     # The shallower of two with the right name: nbgrader puts one below the other.
     least = min(f.name.count("/") for f in candidates)
     candidates = [f for f in candidates if f.name.count("/") == least]
-    if len(candidates) > 1:
-        contents = {f.read()[0] for f in candidates}
-        if len(contents) > 1:
-            listed = ", ".join(f.name for f in candidates[:5])
-            raise Unreadable(
-                f"several notebooks could be meant: {listed}; keep the right one under the name "
-                f"{assignment}.ipynb and grade this student again"
-            )
+    if len(candidates) > 1 and (len(candidates) > MOST_MEANT or _differ(candidates)):
+        listed = ", ".join(f.shown for f in candidates[:5])
+        raise Unreadable(
+            f"several notebooks could be meant: {listed}; keep the right one under the name "
+            f"{assignment}.ipynb and grade this student again"
+        )
     return candidates[0]
+
+
+def _differ(files):
+    """Whether their contents differ; one is in memory at a time."""
+    first = None
+    for file in files:
+        digest = hashlib.sha256(file.read()[0]).digest()
+        first = first or digest
+        if digest != first:
+            return True
+    return False
 
 
 def _names(file, assignment):
@@ -237,7 +258,7 @@ def _names(file, assignment):
 
 
 def _nothing(files, assignment):
-    others = [PurePosixPath(f.name).name for f in files]
+    others = [shown_file(PurePosixPath(f.name).name) for f in files]
     if not others:
         return f"the folder is empty: there is no file {assignment}.ipynb"
     listed = ", ".join(others[:5]) + (", …" if len(others) > 5 else "")

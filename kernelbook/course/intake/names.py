@@ -5,7 +5,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-__all__ = ["Owner", "folded", "owner", "safe_name"]
+__all__ = ["Owner", "folded", "owner", "printable", "safe_name", "shown_file"]
 
 # Jörg Müller_48213_assignsubmission_file_        (a folder, or in front of a file's name)
 MOODLE = re.compile(
@@ -49,6 +49,17 @@ def folded(name: str) -> str:
     plain = unicodedata.normalize("NFKD", name).casefold()
     words = re.findall(r"[^\W_]+", "".join(c for c in plain if not unicodedata.combining(c)))
     return "".join(sorted(words))
+
+
+def printable(text: str) -> str:
+    """Text without what a terminal obeys."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def shown_file(name: str, most: int = 120) -> str:
+    """A file's name to be shown; of a long one the end, which says what kind of file it is."""
+    name = printable(name)
+    return name if len(name) <= most else f"…{name[-most:]}"
 
 
 def safe_name(student: str) -> str:

@@ -14,8 +14,19 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
-__all__ = ["MAX_BYTES", "Unreadable", "file_bytes", "is_notebook_name", "zip_members"]
+from kernelbook.course.intake.names import shown_file
+
+__all__ = [
+    "MAX_BYTES",
+    "Unreadable",
+    "file_bytes",
+    "ignored",
+    "is_notebook_name",
+    "zip_in_memory",
+    "zip_members",
+]
 
 MAX_BYTES = 20 << 20
 MAX_MEMBERS = 2000
@@ -88,35 +99,42 @@ def ignored(name: str) -> bool:
     return any(p in IGNORED or p.startswith("._") or p.startswith(".~") for p in parts)
 
 
-def zip_members(raw: bytes, shown: str) -> list[tuple[str, Callable[[], bytes], float | None]]:
-    """(name, function that reads it, when it was changed) for each file in a zip file."""
+def zip_members(
+    opened: Callable[[], BinaryIO], shown: str
+) -> list[tuple[str, Callable[[], bytes], float | None]]:
+    """(name, function that reads it, when it was changed) for each file in a zip file.
+
+    opened: opens the zip file; once now, and once more for each file that is read, so that no
+    content is kept in between.
+    """
     try:
-        archive = zipfile.ZipFile(io.BytesIO(raw))
-        infos = archive.infolist()
+        with opened() as stream, zipfile.ZipFile(stream) as archive:
+            infos = archive.infolist()
+    except Unreadable:
+        raise
     except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError):
         raise Unreadable(
             f"{shown} is no zip file, or a damaged one; hand in the notebook itself"
         ) from None
     if len(infos) > MAX_MEMBERS:
-        raise Unreadable(
-            f"{shown} holds {len(infos)} files, more than the {MAX_MEMBERS} that are looked at; "
-            "hand in the notebook itself"
-        )
+        raise _too_many(shown, len(infos))
 
     def reader(info):
         def read():
+            name = shown_file(info.filename)
             if info.file_size > MAX_BYTES:
                 raise Unreadable(
-                    f"{info.filename} in {shown} has {info.file_size / 2**20:.0f} MB, more than "
+                    f"{name} in {shown} has {info.file_size / 2**20:.0f} MB, more than "
                     f"the {MAX_BYTES >> 20} MB that are read; clear its outputs and hand it in "
                     "again"
                 )
             try:
-                with archive.open(info) as stream:
-                    return stream.read(MAX_BYTES + 1)
+                with opened() as stream, zipfile.ZipFile(stream) as archive:
+                    with archive.open(info) as member:
+                        return member.read(MAX_BYTES + 1)
             except Exception:  # damaged, encrypted, or packed in a way that Python does not know
                 raise Unreadable(
-                    f"{info.filename} in {shown} cannot be unpacked; hand in the notebook itself, "
+                    f"{name} in {shown} cannot be unpacked; hand in the notebook itself, "
                     "without a password"
                 ) from None
 
@@ -127,6 +145,20 @@ def zip_members(raw: bytes, shown: str) -> list[tuple[str, Callable[[], bytes], 
         for info in infos
         if not info.is_dir() and not ignored(info.filename)
     ]
+
+
+def zip_in_memory(raw: bytes, shown: str) -> BinaryIO:
+    """A student's zip file, opened; one with far too many entries is not even listed."""
+    if (found := raw.count(b"PK\x01\x02")) > 5 * MAX_MEMBERS:
+        raise _too_many(shown, found)
+    return io.BytesIO(raw)
+
+
+def _too_many(shown, number):
+    return Unreadable(
+        f"{shown} holds {number} files, more than the {MAX_MEMBERS} that are looked at; "
+        "hand in the notebook itself"
+    )
 
 
 def _stamp(moment):

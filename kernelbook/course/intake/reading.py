@@ -14,12 +14,20 @@ from kernelbook.course.intake.finding import HandedIn
 from kernelbook.course.intake.matching import matched
 from kernelbook.course.intake.names import safe_name
 from kernelbook.course.intake.opening import Unreadable
+from kernelbook.course.showing.outputs import Budget, kept_outputs
 
 __all__ = ["Submission", "code", "read"]
 
 TYPOGRAPHIC = re.compile(
     "[\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb\u2212\u2013\u00a0\u200b]"
 )
+
+# More than any honest notebook has, and little enough for a hundred of them to be in memory.
+CELLS = 5_000
+CHARACTERS = 4_000_000
+MEMBERS = 1_000_000  # lists and objects in a file
+REMARKS, REMARK = 50, 300
+DAMAGED = "damaged"
 
 
 @dataclass
@@ -61,9 +69,13 @@ def read(handed_in: HandedIn, assignment: Assignment, student=None, identity=Non
         cells = cells_of(raw, handed_in.file, made.remarks)
         made.cells, made.unmatched = matched(cells, assignment, made.remarks)
     except Unreadable as error:
-        made.trouble = str(error)
+        made.trouble = str(error)[: 2 * REMARK]
     except OSError as error:
         made.trouble = f"{made.file} cannot be read ({error.strerror}); copy it and grade again"
+    if len(made.remarks) > REMARKS:
+        more = len(made.remarks) - REMARKS
+        made.remarks[REMARKS:] = [f"and {more} more remarks of this kind"]
+    made.remarks[:] = [r if len(r) <= REMARK else f"{r[:REMARK]} …" for r in made.remarks]
     return made
 
 
@@ -80,7 +92,26 @@ def cells_of(raw: bytes, shown: str, remarks: list) -> list[dict]:
             f"{shown} is not a notebook: it has no list of cells; save it in JupyterLab and hand "
             "it in again"
         )
-    plain = [_plain(number, cell, remarks) for number, cell in enumerate(cells, 1)]
+    if len(cells) > CELLS:
+        raise Unreadable(
+            f"{shown} has {len(cells)} cells, more than the {CELLS} that are read; hand in the "
+            "notebook as it was handed out, with your answers"
+        )
+    plain = [_plain(cell) for cell in cells]
+    if damaged := [n for n, c in enumerate(plain, 1) if c["cell_type"] == DAMAGED]:
+        remarks.append(f"{_cells(damaged)}: no text or no type; left out")
+        for n in damaged:
+            plain[n - 1]["cell_type"] = "raw"
+    if (size := sum(len(c["source"]) for c in plain)) > CHARACTERS:
+        raise Unreadable(
+            f"{shown} has {size / 1e6:.0f} million characters in its cells, outputs not counted, "
+            f"more than the {CHARACTERS // 10**6} million that are read; take out what is not "
+            "yours and hand it in again"
+        )
+    # Of outputs only what can be shown is kept: a class's notebooks are in memory together.
+    budget = Budget(text=2 * Budget.text, pictures=2 * Budget.pictures)
+    for cell in plain:
+        cell["outputs"] = kept_outputs(cell, budget)
     odd = [n for n, c in enumerate(plain, 1) if c["cell_type"] == "code" and _typographic(c)]
     if odd:
         remarks.append(
@@ -95,7 +126,8 @@ def _typographic(cell):
 
 
 def _cells(numbers):
-    return f"cell{'s' * (len(numbers) > 1)} " + ", ".join(map(str, numbers[:10]))
+    more = f" and {len(numbers) - 10:,} more" if len(numbers) > 10 else ""
+    return f"cell{'s' * (len(numbers) > 1)} " + ", ".join(map(str, numbers[:10])) + more
 
 
 def _text(raw, shown, remarks):
@@ -122,6 +154,10 @@ def _text(raw, shown, remarks):
 
 
 def _parsed(text, shown):
+    if text.count("[") + text.count("{") > MEMBERS:  # small text can unpack to large memory
+        raise Unreadable(
+            f"{shown} has more than {MEMBERS} brackets; clear its outputs and hand it in again"
+        )
     try:
         return json.loads(text, strict=False)
     except (ValueError, RecursionError) as error:
@@ -138,17 +174,15 @@ def _parsed(text, shown):
         ) from None
 
 
-def _plain(number, cell, remarks):
-    made = {"cell_type": "raw", "source": "", "grade_id": None, "outputs": []}
+def _plain(cell):
+    made = {"cell_type": DAMAGED, "source": "", "grade_id": None, "outputs": []}
     if not isinstance(cell, dict):
-        remarks.append(f"cell {number} is damaged and was left out")
         return made
     text = cell.get("source", cell.get("input", ""))
     if isinstance(text, list) and all(isinstance(line, str) for line in text):
         text = "".join(text)
     kind = cell.get("cell_type")
     if not isinstance(text, str) or kind not in ("code", "markdown", "raw", "heading"):
-        remarks.append(f"cell {number} has no text or no type and was left out")
         return made
     text = text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
     kind = "markdown" if kind == "heading" else kind

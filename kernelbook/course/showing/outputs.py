@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kernelbook.course.showing.text import MOST, plain
 
-__all__ = ["Budget", "is_png", "safe_outputs"]
+__all__ = ["Budget", "is_png", "kept_outputs", "safe_outputs"]
 
 PICTURE = 2 << 20  # characters of one picture in base64
 PIXELS = 20_000_000  # a small file can unpack to more than a browser has memory for
@@ -25,9 +25,9 @@ class Budget:
     text: int = 400_000
     pictures: int = 6 << 20
 
-    def words(self, text: str) -> str:
+    def words(self, text: str, most=MOST) -> str:
         """Text, cut to what is left of the budget."""
-        shown = plain(text, min(MOST, max(self.text, 0)))
+        shown = plain(text, min(most, max(self.text, 0)))
         self.text -= len(shown)
         return shown
 
@@ -36,7 +36,7 @@ class Budget:
         return self.pictures >= 0
 
 
-def safe_outputs(cell, budget: Budget) -> list[dict]:
+def safe_outputs(cell, budget: Budget, most=MOST) -> list[dict]:
     """The outputs worth showing: {"text": …} or {"picture": base64 of a PNG}."""
     kept = []
     outputs = cell.get("outputs")
@@ -50,10 +50,22 @@ def safe_outputs(cell, budget: Budget) -> list[dict]:
         if picture is not None and is_png(picture):
             if budget.picture(picture):
                 kept.append({"picture": picture.replace("\n", "")})
-            else:
-                kept.append({"text": "[this picture is not shown: there are too many]"})
+            elif budget.text > 0:
+                words = "[this picture is not shown: there are too many]"
+                kept.append({"text": budget.words(words)})
         elif text is not None and budget.text > 0:
-            kept.append({"text": budget.words(text)})
+            kept.append({"text": budget.words(text, most)})
+    return kept
+
+
+def kept_outputs(cell, budget: Budget) -> list[dict]:
+    """The same in a notebook's own form, to be kept: what is over the budget is gone."""
+    kept = []
+    for output in safe_outputs(cell, budget, MOST - 100):  # room for the remark that it was cut
+        if "picture" in output:
+            kept.append({"output_type": "display_data", "data": {"image/png": output["picture"]}})
+        else:
+            kept.append({"output_type": "stream", "name": "stdout", "text": output["text"]})
     return kept
 
 
