@@ -220,7 +220,7 @@ def _shown(value):
     return shown
 
 
-def _label(case):
+def label_of(case):
     name, argument, value, _ = case
     array = isinstance(value, np.ndarray)
     text = f"{value.dtype}{value.shape}" if array else f"{value!r}"
@@ -230,8 +230,8 @@ def _label(case):
 CASES = list(_cases())
 
 
-@pytest.mark.parametrize("case", CASES, ids=map(_label, CASES))
-def test_a_wrong_argument_is_named_with_its_value_and_the_remedy(case):
+def check_case(case):
+    """The error of a call names the argument, its value and the remedy."""
     _, argument, value, call = case
     with pytest.raises((TypeError, ValueError)) as caught:
         call()
@@ -239,3 +239,8 @@ def test_a_wrong_argument_is_named_with_its_value_and_the_remedy(case):
     assert re.search(rf"\b{argument}", text), f"the argument {argument} is not named: {text}"
     assert any(part in text for part in _shown(value)), f"its value is not shown: {text}"
     assert REMEDY.search(text), f"no remedy: {text}"
+
+
+@pytest.mark.parametrize("case", CASES, ids=map(label_of, CASES))
+def test_a_wrong_argument_is_named_with_its_value_and_the_remedy(case):
+    check_case(case)
