@@ -72,6 +72,8 @@ def _class_of(name):
 
 def save(model: Any, path: str | os.PathLike) -> None:
     """Write a fitted learner to a file that `load` reads."""
+    if not isinstance(path, str | os.PathLike) and not hasattr(path, "write"):
+        raise TypeError(f"path={path!r:.60} must be the name of a file, or a file to write to.")
     writer = _Writer()
     root = writer.node(model, type(model).__name__)
     head = {"format": FORMAT, "version": VERSION}

@@ -9,11 +9,13 @@ Places and times are columns of X, by number or name, in their own units.
 """
 
 from collections.abc import Iterator, Sequence
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from kernelbook.features import is_frame
+from kernelbook.numeric.arrays import described
 
 __all__ = ["RollingOrigin", "SpatialBlocks", "TimeBlocks"]
 
@@ -56,6 +58,7 @@ class SpatialBlocks:
         _positive("size", size)
         _not_negative("buffer", buffer)
         _at_least("n_splits", n_splits, 2)
+        _at_least("random_state", random_state, 0)
         self.size, self.columns, self.n_splits = size, columns, n_splits
         self.buffer, self.random_state = buffer, random_state
 
@@ -64,7 +67,8 @@ class SpatialBlocks:
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[Fold]:
         """Pairs of training and test rows."""
-        places = np.column_stack([column(X, c) for c in self.columns])
+        listed = [self.columns] if isinstance(self.columns, int | str) else self.columns
+        places = np.column_stack([column(X, c) for c in listed])
         cells = np.floor((places - places.min(axis=0)) / self.size)
         _, cell, count = np.unique(cells, axis=0, return_inverse=True, return_counts=True)
         if len(count) < self.n_splits:
@@ -194,16 +198,32 @@ class RollingOrigin:
 
 
 def column(X: Any, which: int | str) -> np.ndarray:
-    """A column of a data frame or an array, as numbers."""
+    """A column of a data frame or an array, as finite numbers."""
+    if not is_frame(X):
+        X = np.asarray(X)
+        if X.ndim != 2:
+            raise ValueError(f"X is {described(X)}: pass a table, one sample a row.")
     if isinstance(which, str):
         if not is_frame(X) or which not in list(X.columns):
             known = ", ".join(map(str, X.columns)) if is_frame(X) else "numbers, X has no names"
             raise ValueError(f"X has no column {which!r}; its columns are {known}.")
-        return np.asarray(X[which], dtype=np.float64)
-    if not 0 <= which < X.shape[1]:
-        raise ValueError(f"column {which!r} is not among the {X.shape[1]} of X.")
-    found = X[X.columns[which]] if is_frame(X) else np.asarray(X)[:, which]
-    return np.asarray(found, dtype=np.float64)
+        found = X[which]
+    elif not isinstance(which, int | np.integer) or not 0 <= which < X.shape[1]:
+        raise ValueError(
+            f"column {which!r} is not among the {X.shape[1]} of X, which are numbered from 0."
+        )
+    else:
+        found = X[X.columns[which]] if is_frame(X) else X[:, which]
+    try:
+        found = np.asarray(found, dtype=np.float64)
+    except (TypeError, ValueError):
+        found = np.full(1, np.nan)
+    if not np.isfinite(found).all():
+        raise ValueError(
+            f"column {which!r} of X ({described(X)}) must hold finite numbers, a place or a time "
+            "in each row: fill in what is missing, or drop the row."
+        )
+    return found
 
 
 def _balanced(sizes, folds, seed):
@@ -225,15 +245,19 @@ def _fold(train, test, why):
 
 
 def _positive(name, value):
-    if not value > 0:
-        raise ValueError(f"{name}={value!r} must be positive, in units of the columns.")
+    if not _is_number(value) or not 0 < value < np.inf:
+        raise ValueError(f"{name}={value!r} must be positive, a number in units of the columns.")
 
 
 def _not_negative(name, value):
-    if not value >= 0:
-        raise ValueError(f"{name}={value!r} must be ≥ 0, in units of the columns.")
+    if not _is_number(value) or not 0 <= value < np.inf:
+        raise ValueError(f"{name}={value!r} must be ≥ 0, a number in units of the columns.")
+
+
+def _is_number(value):
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _at_least(name, value, least):
-    if not isinstance(value, int | np.integer) or value < least:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name}={value!r} must be an integer ≥ {least}.")

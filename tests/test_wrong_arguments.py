@@ -138,11 +138,21 @@ OTHERS = {
     "Tuning": {"criterion": CHOICE, "fixed": [3, None, [1]], "starts": COUNT,
                "max_rows": [v for v in COUNT if v is not None],
                "bounds": [WORD, 3, None, {"width": 3}, {"width": (2, 1)}, {"width": (0, 1)}]},
+    "Formula": {"formula": [3, NOTHING, "", "y ~ x0", LIST],
+                "functions": [3, WORD, {"f": 3}]},
+    "SpatialBlocks": {"size": POSITIVE, "n_splits": [*COUNT, 1], "buffer": [*NUMBER, -1.0],
+                      "random_state": [WORD, 1.5, -1, NOTHING, LIST]},
+    "TimeBlocks": {"n_splits": [*COUNT, 1], "gap": [*NUMBER, -1.0]},
+    "RollingOrigin": {"horizon": POSITIVE, "n_splits": COUNT,
+                      "step": [v for v in POSITIVE if v is not None],
+                      "window": [v for v in POSITIVE if v is not None]},
     "ConditionalKernel": {"kernel": KERNEL, "features": MAP,
                           "anchors": ["another", 3, None, X[:, 0]]},
 }  # fmt: skip
 OTHER_SELF = {
     "FunctionBasis": {"functions": [lambda X: X[:, 0], lambda X: X[:, 1]]},
+    "Formula": {"formula": "1 + x0"}, "SpatialBlocks": {"size": 1.0},
+    "RollingOrigin": {"horizon": 0.5},
     "GaussianBasis": {"centers": "subset"}, "KernelBasis": {"centers": "subset"},
 }  # fmt: skip
 
@@ -195,6 +205,8 @@ def _fitted(learner, cache={}):  # noqa: B006  the cache is the point
 
 
 def _use(part):
+    if hasattr(part, "split"):
+        return list(part.split(X))
     part.fit(X)
     if hasattr(part, "evaluate"):
         kb.orthonormalize(part)

@@ -10,7 +10,9 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_array, check_random_state
 
-__all__ = ["Basis", "CenteredBasis", "Selection", "points"]
+from kernelbook.numeric.arrays import explained
+
+__all__ = ["Basis", "CenteredBasis", "Selection", "numbered", "points"]
 
 
 class Basis(BaseEstimator):
@@ -39,7 +41,9 @@ class Basis(BaseEstimator):
 
     def combine(self, X: Any, c: np.ndarray) -> np.ndarray:
         """Σ_j c_j f_j at the samples: B @ c."""
-        return self.evaluate(X) @ c
+        B = self.evaluate(X)
+        with explained(f"a number for each of the {B.shape[1]} basis functions", c=c):
+            return B @ c
 
     def represent(self, beta: np.ndarray) -> np.ndarray | None:
         """The c with Σ_j c_j f_j = Σ_i β_i k_i, where k_i is the element that sample i of `fit` is.
@@ -50,7 +54,7 @@ class Basis(BaseEstimator):
 
     def take(self, functions: np.ndarray) -> "Basis":
         """The basis of some of these functions, by their numbers, in that order."""
-        return Selection(self, functions)
+        return Selection(self, numbered(functions, self.count()))
 
 
 class Selection(Basis):
@@ -136,7 +140,25 @@ class CenteredBasis(Basis):
         return self._given()
 
 
+def numbered(functions: Any, count: int | None) -> np.ndarray:
+    """The numbers of some of `count` basis functions, or of some that nobody has counted."""
+    numbers = np.asarray(functions)
+    if (
+        numbers.ndim != 1
+        or numbers.dtype.kind not in "iu"
+        or (numbers < 0).any()
+        or (count is not None and (numbers >= count).any())
+    ):
+        most = "" if count is None else f" to {count - 1}"
+        raise ValueError(
+            f"functions={functions!r:.60} must be the numbers of basis functions, from 0{most}."
+        )
+    return numbers
+
+
 def points(X: Any, accept_sparse: bool = False) -> Any:
     """X as finite float64 rows."""
-    X = check_array(X, accept_sparse="csr" if accept_sparse else False, dtype=np.float64)
+    what = "rows of finite numbers, one sample a row" + ", dense" * (not accept_sparse)
+    with explained(what, X=X):
+        X = check_array(X, accept_sparse="csr" if accept_sparse else False, dtype=np.float64)
     return sparse.csr_array(X) if sparse.issparse(X) else X

@@ -139,7 +139,10 @@ class GaussianBasis(CenteredBasis):
         centers, widths = self._resolved()
         common = self._common()
         if X.shape[1] != centers.shape[1]:
-            raise ValueError(f"X has {X.shape[1]} columns and the centres {centers.shape[1]}.")
+            raise ValueError(
+                f"X has {X.shape[1]} columns and the centres {centers.shape[1]}: pass points "
+                "of the same space."
+            )
         blocks = []
         for sigma in widths.T:
             if common is None:

@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from kernelbook.bases.base import Basis, CenteredBasis, points
+from kernelbook.bases.base import Basis, CenteredBasis, numbered, points
 from kernelbook.kernels import Kernel, as_kernel
 
 __all__ = ["KernelBasis"]
@@ -91,7 +91,8 @@ class KernelBasis(CenteredBasis):
         return self._kernel_now(centers.shape[1]).matvec(X, centers, c)
 
     def take(self, functions: np.ndarray) -> Basis:
-        part = KernelBasis(self.kernel, self._centers_now()[functions])
+        centers = self._centers_now()
+        part = KernelBasis(self.kernel, centers[numbered(functions, centers.shape[0])])
         part.centers_, part.kernel_ = part.centers, self._kernel_now(part.centers.shape[1])
         return part
 

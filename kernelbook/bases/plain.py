@@ -31,8 +31,17 @@ class LinearBasis(Basis):
         self.n_features_ = points(X, True).shape[1]
         return self
 
+    def count(self) -> int | None:
+        return getattr(self, "n_features_", None)
+
     def evaluate(self, X: Any) -> Any:
-        return points(X, True)
+        X = points(X, True)
+        if X.shape[1] != self.count():
+            raise ValueError(
+                f"X has {X.shape[1]} columns, and fit has seen {self.count()}: pass points "
+                "of the same space."
+            )
+        return X
 
     def gram(self) -> Any:
         """The identity, as a sparse matrix: text has too many coordinates for a dense one."""
@@ -101,6 +110,7 @@ class FunctionBasis(Basis):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         self._check_functions()
+        points(X)
         return self
 
     def _check_functions(self):

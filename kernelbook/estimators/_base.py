@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from kernelbook.estimators._refusals import check_columns, explained, rows_explained
+from kernelbook.estimators._refusals import check_columns, rows_explained
 from kernelbook.estimators._sanity import check_dates, tell
 from kernelbook.features import (
     Formula,
@@ -39,7 +39,7 @@ from kernelbook.features import (
 )
 from kernelbook.kernels import Kernel, as_kernel
 from kernelbook.kernels.parameters import require_known, translate_parameters
-from kernelbook.numeric.arrays import is_collection
+from kernelbook.numeric.arrays import explained, is_collection
 from kernelbook.saving import save
 from kernelbook.verifier import fingerprint
 

@@ -14,32 +14,9 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from kernelbook.features import is_frame
+from kernelbook.numeric.arrays import described, explained
 
-__all__ = ["check_columns", "described", "explained", "rows_explained"]
-
-_MANY = 12
-"""Names of columns that are listed; more say nothing."""
-
-
-def described(value: Any) -> str:
-    """A wrong argument in an error: tables by their size, anything else as it prints."""
-    if is_frame(value) and len(np.shape(value)) == 2:
-        rows, names = np.shape(value)[0], list(map(str, value.columns))
-        more = f", … ({len(names)})" if len(names) > _MANY else ""
-        return f"a frame of {rows} rows with the columns {', '.join(names[:_MANY])}{more}"
-    if hasattr(value, "dtype") and hasattr(value, "shape"):
-        return f"an array of {value.dtype}, shape {value.shape}"
-    return f"{value!r:.60}"
-
-
-@contextmanager
-def explained(remedy: str, **arguments: Any) -> Iterator[None]:
-    """scikit-learn's errors, with the name and the value of the arguments and what to do."""
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        given = ", ".join(f"{name} is {described(value)}" for name, value in arguments.items())
-        raise type(error)(f"{error}\n({given}: pass {remedy}.)") from error
+__all__ = ["check_columns", "rows_explained"]
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 __all__ = [
     "check_choice",
     "check_count",
+    "check_flags",
     "check_labels",
     "check_matrix",
     "check_parameters",
@@ -58,6 +59,12 @@ def check_positive(name, value):
         raise TypeError(f"{name} must be a number; got {value!r} of type {type(value).__name__}.")
     if not 0 < value < np.inf:
         raise ValueError(f"{name}={value!r} must be a positive, finite number.")
+
+
+def check_flags(**flags):
+    for name, value in flags.items():
+        if not isinstance(value, bool | np.bool_):
+            raise TypeError(f"{name}={value!r} must be True or False.")
 
 
 def check_rtol(value):

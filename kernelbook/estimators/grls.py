@@ -30,7 +30,7 @@ from sklearn.utils.validation import check_is_fitted
 from kernelbook.distributed.predict import map_labels
 from kernelbook.distributed.score import Accuracy, Squares, score_blocks
 from kernelbook.estimators._base import in_memory
-from kernelbook.estimators._validation import check_labels
+from kernelbook.estimators._validation import check_flags, check_labels
 from kernelbook.estimators.least_squares.docs import ATTRIBUTES, MATRIX_FREE, PARAMETERS
 from kernelbook.estimators.least_squares.learner import columns
 from kernelbook.estimators.least_squares.slopes import EffectsAndSlopes
@@ -107,6 +107,7 @@ class GRLSRegressor(EffectsAndSlopes, RegressorMixin, StreamingLearner):
             Whether std, cov and interval are those of a new observation of weight one, f(x) plus
             noise, in place of those of f(x).
         """
+        check_flags(return_std=return_std, return_cov=return_cov, noise=noise)
         if return_std + return_cov + (interval is not None) > 1:
             raise ValueError(
                 f"return_std={return_std!r}, return_cov={return_cov!r} and interval={interval!r} "

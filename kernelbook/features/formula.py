@@ -20,6 +20,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from kernelbook.numeric.arrays import explained
+
 __all__ = ["Formula"]
 
 _NAMES = "abs arctan cos exp expm1 log log10 log1p log2 maximum minimum sign sin sqrt tan tanh"
@@ -122,14 +124,15 @@ class Formula(TransformerMixin, BaseEstimator):
 
     def _table(self, X, reset):
         """X as a data frame that formulaic reads; the columns of an array are x0, x1, …"""
-        validate_data(self, X, reset=reset, skip_check_array=True)
+        with explained("a table, one sample a row", X=X):
+            if not hasattr(X, "columns") and (np.ndim(X) != 2 or np.iscomplexobj(X)):
+                raise ValueError(f"features={self.formula!r} needs a table of numbers or text.")
+            validate_data(self, X, reset=reset, skip_check_array=True)
         if hasattr(X, "columns"):
             return self._numbered(X)
         import pandas as pd
 
         X = np.asarray(X)
-        if X.ndim != 2:
-            raise ValueError(f"X has shape {X.shape}; a formula needs a table, a row each sample.")
         return pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
 
     def _numbered(self, frame):

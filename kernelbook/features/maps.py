@@ -28,7 +28,7 @@ from sklearn.utils.validation import (
 
 from kernelbook.features.formula import Formula
 from kernelbook.features.tables import take_rows
-from kernelbook.numeric.arrays import is_frame
+from kernelbook.numeric.arrays import explained, is_frame
 
 __all__ = [
     "Constant",
@@ -75,7 +75,8 @@ class Constant(TransformerMixin, BaseEstimator):
         if frame or numbers:
             return validate_data(self, X, reset=reset, skip_check_array=True).shape[0]
         options = {"accept_sparse": True, "ensure_all_finite": False}
-        return validate_data(self, X, reset=reset, **options).shape[0]
+        with explained("a table or an array, one sample a row", X=X):
+            return validate_data(self, X, reset=reset, **options).shape[0]
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         check_is_fitted(self)
@@ -131,7 +132,7 @@ class Polynomials(TransformerMixin, BaseEstimator):
             raise ValueError(f"degree must be an integer ≥ 0, not {self.degree!r}.")
         if not isinstance(self.scaled, bool | np.bool_):
             raise ValueError(f"scaled={self.scaled!r} must be True or False.")
-        X = validate_data(self, X, dtype=np.float64)
+        X = self._rows(X, reset=True)
         d = X.shape[1]
         if (count := comb(d + self.degree, d)) > MAX_MONOMIALS:
             raise ValueError(
@@ -155,7 +156,7 @@ class Polynomials(TransformerMixin, BaseEstimator):
 
     def transform(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
+        X = self._rows(X, reset=False)
         P, d = np.empty((len(X), len(self.powers_))), X.shape[1]
         P[:, 0] = 1.0
         # The scaled coordinates are monomials too: they go into P, and the others read them there.
@@ -166,6 +167,10 @@ class Polynomials(TransformerMixin, BaseEstimator):
             for j in np.flatnonzero(powers):
                 column *= U[:, j] ** powers[j]
         return P
+
+    def _rows(self, X, reset):
+        with explained("finite numbers, one sample a row", X=X):
+            return validate_data(self, X, reset=reset, dtype=np.float64)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         check_is_fitted(self)

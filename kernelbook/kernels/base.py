@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 
+from kernelbook.kernels.checks import check_callable
 from kernelbook.kernels.columns import numbered, selected
 from kernelbook.kernels.gradients import Differentiable
 from kernelbook.kernels.parameters import Parameters
@@ -243,6 +244,7 @@ class Kernel(Parameters, Differentiable):
         ndarray of shape (m,) or (m, k)
         """
         self._require_dense(X=X)
+        check_callable("tick", tick)
         X = as_matrix(X, "X")
         columns = as_coefficients(c, X.shape[0])
         with np.errstate(over="ignore", invalid="ignore"):
@@ -265,6 +267,7 @@ class Kernel(Parameters, Differentiable):
         -------
         Panels
         """
+        check_callable("tick", tick)
         X, Z = self._rows(X, Z)
         fill = self._checked(self._fill_seen(X, Z))
         return Panels(fill, X.shape[0], Z.shape[0], parallel=self._thread_safe, tick=tick)
@@ -340,6 +343,8 @@ class Kernel(Parameters, Differentiable):
         >>> Matern(300.0, columns=["x", "y"]).bound(["dist", "x", "y"])
         Matern(width=300.0, nu=1.5, columns=(1, 2))
         """
+        if names is not None and (isinstance(names, str) or not hasattr(names, "__len__")):
+            raise TypeError(f"names={names!r} must be the list of column names, or None.")
         kernel = self.copy()
         kernel._bind(None if names is None else [str(name) for name in names])
         return kernel

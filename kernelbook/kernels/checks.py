@@ -65,3 +65,8 @@ def order(name: str, value: Any) -> None:
     _number(name, value, Integral, "an integer")
     if value < 0:
         raise ValueError(f"{name} must not be negative; got {value!r}. Positive definite is 0.")
+
+
+def check_callable(name: str, value: Any) -> None:
+    if not callable(value):
+        raise TypeError(f"{name}={value!r:.60} must be a function.")

@@ -88,10 +88,13 @@ class Differentiable:
         """
         kernel: Any = self.copy()  # type: ignore[attr-defined]
         known = kernel.tunable()
+        if not isinstance(values, Mapping):
+            raise TypeError(f"values={values!r:.60} must be a dict from names to numbers.")
         for name, value in values.items():
             if name not in known:
                 raise ValueError(
-                    f"{name!r} is not a positive parameter of {self!r}; those are {list(known)}."
+                    f"values={dict(values)!r:.80}: {name!r} is not a positive parameter of "
+                    f"{self!r}; use those: {list(known)}."
                 )
             *path, last = name.split("__")
             inner = kernel

@@ -1,12 +1,20 @@
 """Arrays as compiled code wants them: real, finite, float64, contiguous; or an error in words."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-__all__ = ["as_coefficients", "as_matrix", "as_rows", "is_collection", "is_frame"]
+__all__ = [
+    "as_coefficients", "as_matrix", "as_rows", "described", "explained", "is_collection",
+    "is_frame",
+]  # fmt: skip
+
+_MANY = 12
+"""Names of columns that are listed; more say nothing."""
 
 
 def as_matrix(X: Any, name: str) -> Any:
@@ -105,3 +113,25 @@ def is_frame(X: Any) -> bool:
 def is_collection(X: Any) -> bool:
     """Whether X is a Dask array or data frame, whose rows may be on many machines."""
     return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
+
+
+def described(value: Any) -> str:
+    """A wrong argument in an error: tables by their size, anything else as it prints."""
+    if is_frame(value) and len(np.shape(value)) == 2:
+        rows, names = np.shape(value)[0], list(map(str, value.columns))
+        more = f", … ({len(names)})" if len(names) > _MANY else ""
+        return f"a frame of {rows} rows with the columns {', '.join(names[:_MANY])}{more}"
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return f"an array of {value.dtype}, shape {value.shape}"
+    return f"{value!r:.60}"
+
+
+@contextmanager
+def explained(remedy: str, **arguments: Any) -> Iterator[None]:
+    """scikit-learn's errors, with the name and the value of the arguments and what to do."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        given = ", ".join(f"{name} is {described(value)}" for name, value in arguments.items())
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{error}\n({given}: pass {remedy}.)") from error

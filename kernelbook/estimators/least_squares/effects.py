@@ -5,6 +5,7 @@
 
 import warnings
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from scipy.stats import t as student
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from kernelbook.estimators._validation import check_flags
 from kernelbook.features import feature_groups, feature_names
 from kernelbook.inference import components as parts_of
 from kernelbook.inference.functionals import draws, of_values
@@ -19,6 +21,7 @@ from kernelbook.inference.model import Model
 from kernelbook.inference.needed import ComponentTest
 from kernelbook.inference.residuals import LeaveOneOut
 from kernelbook.inference.summary import Summary, summarize
+from kernelbook.numeric.arrays import explained
 
 __all__ = ["Effects", "check_level"]
 
@@ -122,6 +125,7 @@ class Effects:
         {'Intercept': array([2.]), 'x0': array([1.5]), 'Gaussian': array([0.])}
         """
         check_is_fitted(self, "coef_")
+        check_flags(return_std=return_std, centered=centered)
         components = self._components()
         points = self._points(X)
         X, P = points.X, self._features_at(points.given)
@@ -219,9 +223,14 @@ class Effects:
         """
         check_is_fitted(self, "coef_")
         self._single("sample_y")
+        check_flags(noise=noise)
         if not isinstance(n_samples, int | np.integer) or n_samples < 1:
             raise ValueError(f"n_samples={n_samples!r} must be an integer ≥ 1.")
-        rng, X = check_random_state(random_state), self._points(X)
+        with explained(
+            "None, an integer from 0 to 2³² − 1, or a RandomState", random_state=random_state
+        ):
+            rng = check_random_state(random_state)
+        X = self._points(X)
         mean, V = self._values(X), self._covariance(X, noise, "sample_y")
         free = self.df_resid_
         scale = self._deviations() * np.sqrt(free / rng.chisquare(free, size=(n_samples, 1)))
@@ -263,7 +272,18 @@ class Effects:
         """
         check_is_fitted(self, "coef_")
         self._components()  # refuses a precomputed matrix, which has no parameters
-        return self._model("criteria").criteria(parameters or {})
+        parameters = {} if parameters is None else parameters
+        known = ["reg", *self.kernel_.tunable()]
+        good = isinstance(parameters, Mapping) and all(
+            name in known and isinstance(value, Real) and 0 < value < np.inf
+            for name, value in parameters.items()
+        )
+        if not good:
+            raise ValueError(
+                f"parameters={parameters!r:.80} must be a dict from some of {', '.join(known)} to "
+                "positive numbers."
+            )
+        return self._model("criteria").criteria(parameters)
 
     def test_component(self, name: str) -> ComponentTest:
         """Whether a component is needed: `name` is one of those of `predict_components`.
@@ -286,8 +306,8 @@ class Effects:
         check_is_fitted(self, "coef_")
         self._single("test_component")
         known = {component.name: component for component in self._components()}
-        if name not in known:
-            raise ValueError(f"name={name!r} is no component; there are {', '.join(known)}.")
+        if not isinstance(name, str) or name not in known:
+            raise ValueError(f"name={name!r} is no component; use one of {', '.join(known)}.")
         return self._model("test_component").test(known[name])
 
     # --------------------------------------------------------------------------------- summary

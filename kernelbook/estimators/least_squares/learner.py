@@ -21,12 +21,11 @@ from kernelbook.bases.centers import choose_centers, given_centers
 from kernelbook.certificates import WARN_GAP, Certificate
 from kernelbook.distributed.predict import map_rows
 from kernelbook.estimators._base import FreeFeatureEstimator, as_given, in_memory
-from kernelbook.estimators._refusals import explained
 from kernelbook.estimators._sanity import check_learner
 from kernelbook.estimators.least_squares.progress import rows_bar
 from kernelbook.estimators.least_squares.tuning import tune_learner
 from kernelbook.features import check_order, evaluate, take_rows
-from kernelbook.numeric.arrays import is_collection
+from kernelbook.numeric.arrays import explained, is_collection
 from kernelbook.numeric.memory import room_for, room_for_gram
 from kernelbook.numeric.threads import n_threads
 from kernelbook.numeric.tiles import slices

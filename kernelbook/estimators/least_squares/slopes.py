@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from kernelbook.estimators._validation import check_flags
 from kernelbook.estimators.least_squares.effects import Effects, check_level
 from kernelbook.features import replaced, take_rows
 from kernelbook.inference import derivatives
@@ -42,6 +43,7 @@ class EffectsAndSlopes(Effects):
         >>> f.predict_gradient([[0.5]]).round(6)
         array([[3.]])
         """
+        check_flags(return_std=return_std)
         found = self._slopes(X, columns, "predict_gradient")[1]
         c, lam = self._solution.predictor.c, self._solution.lam
         values = np.column_stack([L.mean(c, lam)[:, 0] for L in found])
@@ -151,13 +153,18 @@ class EffectsAndSlopes(Effects):
     def _column_numbers(self, columns, d):
         if columns is None:
             return list(range(d))
-        wanted = [columns] if isinstance(columns, str | int | np.integer) else list(columns)
+        several = np.iterable(columns) and not isinstance(columns, str)
+        wanted = list(columns) if several else [columns]
         names = list(map(str, getattr(self, "feature_names_in_", [])))
+        known = ", ".join(names) if names else f"0 to {d - 1}"
+        if not wanted:
+            raise ValueError(f"columns={columns!r} selects none; choose from {known}.")
         numbers = []
         for column in wanted:
             k = names.index(column) if isinstance(column, str) and column in names else column
             if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 0 <= k < d:
-                known = ", ".join(names) if names else f"0 to {d - 1}"
-                raise ValueError(f"columns={columns!r}: X has no column {column!r}, but {known}.")
+                raise ValueError(
+                    f"columns={columns!r}: X has no column {column!r}; choose from {known}."
+                )
             numbers.append(int(k))
         return numbers
