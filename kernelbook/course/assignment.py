@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kernelbook.course.student import without_solutions
 from kernelbook.course.values import Refused, compare
 
 __all__ = ["LIMIT", "Assignment", "Case", "Question", "Slip", "find_assignments", "load"]
@@ -145,10 +146,10 @@ class Assignment:
     @cached_property
     def stubs(self) -> dict[str, str]:
         """What students get in place of the answers, by cell."""
-        from kernelbook.course.release import student_version
-
         answered = {name for kind in ("solution", "manual") for name, _ in self.cells(kind)}
-        tagged = [c for c in student_version(self).cells if "nbgrader" in c["metadata"]]
+        tagged = [
+            c for c in without_solutions(self.master_path).cells if "nbgrader" in c["metadata"]
+        ]
         names = [c["metadata"]["nbgrader"]["grade_id"] for c in tagged]
         return {n: source(c) for n, c in zip(names, tagged, strict=True) if n in answered}
 
