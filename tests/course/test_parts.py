@@ -1,10 +1,7 @@
 """The grader's parts: values, the call filter, the sandbox's two ways of being nobody."""
 
-import contextlib
 import os
 import struct
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -15,6 +12,7 @@ from kernelbook.course.sandbox import Limits, Sandbox, box, inside, seccomp, vie
 from kernelbook.course.values import Refused, compare, decode, encode
 
 from .helpers import needs_sandbox
+from .ordinary import as_stranger, python
 
 
 @pytest.mark.parametrize(
@@ -208,28 +206,7 @@ with Sandbox(packages=()) as box:
     print(box.run({{"setup": [], "variants": [{{"cells": cells}}]}}).printed)
 """
 
-    def run(python, text):
-        return subprocess.run(
-            [python, "-c", text],
-            user=12345,
-            group=12345,
-            extra_groups=(),
-            env={"PYTHONPATH": ":".join(view.sys.path), "HOME": str(tmp_path), "PATH": os.defpath},
-            cwd="/",
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    # This Python may lie in root's own folder; then the system's, if it is the same version.
-    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    for python in (os.path.realpath(sys.executable), f"/usr/bin/{version}"):
-        with contextlib.suppress(OSError):
-            if run(python, "import kernelbook, numpy").returncode == 0:
-                break
-    else:
-        pytest.skip(f"an ordinary user cannot start {python}, or cannot read this environment")
-    done = run(python, text)
+    done = as_stranger(python(), text, tmp_path)
     assert done.returncode == 0, done.stderr
     assert "uid 1000 1000 1000" in done.stdout
     assert "unshare -1" in done.stdout
