@@ -79,7 +79,7 @@ fuzz: env  ## random problems beside independent oracles, on from the last seed:
 mutants: env  ## change the code that matters and see whether tests notice: make mutants NAMES="certificates"
 	@$(BIN)/python tools/mutants.py $(if $(MOST),--most $(MOST)) $(NAMES)
 
-class: env  ## grade a generated class of a hundred submissions: make class, or make class NAMES="svm primal"
+class: env  ## grade a generated class of a hundred, spread over all assignments; NAMES="svm primal": over these
 	@$(BIN)/python tools/grade_class.py $(NAMES)
 
 wheel: env  ## build sdist, wheel and its bill of materials (SBOM) in _build/dist
