@@ -1,5 +1,7 @@
 """Optima, their curvature and what is said of them, beside other programs and brute force."""
 
+import re
+
 import numpy as np
 import openturns as ot
 import pytest
@@ -7,6 +9,7 @@ from scipy.optimize import minimize
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, WhiteKernel
 from sklearn.gaussian_process.kernels import Matern as SklearnMatern
+from statsmodels.datasets import macrodata
 from statsmodels.regression.mixed_linear_model import MixedLM
 
 from kernelbook import Categorical, Gaussian, Laplacian, Linear, Matern, Polyharmonic
@@ -238,18 +241,53 @@ def test_the_full_likelihood_needs_a_definite_kernel():
         tune(Polyharmonic(3), X, P, Y, 1e-3, settings=Tuning("ml"))
 
 
-def test_leave_one_out_and_likelihood_disagree_where_the_noise_is_not_independent():
-    """A spline that may not follow the noise of neighbours in time would fill the gaps worse."""
-    rng = np.random.default_rng(2)
-    t, noise = np.arange(120.0)[:, None], np.zeros(120)
-    for k in range(1, 120):
-        noise[k] = 0.95 * noise[k - 1] + rng.normal()
-    y = (noise + np.sin(t[:, 0] / 3) ** 9)[:, None]
-    ones = np.ones((120, 1))
-    chosen = tune(Gaussian(), t, ones, y, 1e-3, settings=Tuning("loo", starts=2))[2]
-    loss = tune(Gaussian(), t, ones, y, 1e-3, settings=Tuning(starts=2))[2].criteria["reml"]
-    disputes = [text for text in chosen.messages if "criteria disagree" in text]
-    assert bool(disputes) == (loss - chosen.criteria["reml"] > 10 + 2 * 2)
+@pytest.fixture(scope="module")
+def quarters():
+    """203 quarters of the American economy, from statsmodels: time in years, and the series."""
+    table = macrodata.load_pandas().data
+    return (table["year"] + (table["quarter"] - 1) / 4).to_numpy()[:, None], table
+
+
+@pytest.mark.parametrize(
+    ("series", "criterion", "said"),
+    [
+        ("unemp", "loo", "restricted log-likelihood at the optimum of 'loo' is "),
+        ("m1", "reml", "mean squared leave-one-out residual, "),
+        ("infl", "loo", None),
+        ("infl", "reml", None),
+    ],
+)
+def test_criteria_disagree_on_some_series_and_agree_on_others(quarters, series, criterion, said):
+    """Unemployment rises in jumps, money grows ever faster: one width does not fit all years.
+
+    Inflation is as rough in one decade as in the next, and both criteria choose about the same.
+    """
+    years, table = quarters
+    y, ones = table[[series]].to_numpy(), np.ones((len(years), 1))
+
+    def search_by(criterion):
+        return tune(Gaussian(), years, ones, y, 1e-3, settings=Tuning(criterion, starts=2))
+
+    kernel, _, found = search_by(criterion)
+    rival, _, best = search_by("reml" if criterion == "loo" else "loo")
+    disputes = [text for text in found.messages if text.startswith("criteria disagree")]
+    loss = best.criteria["reml"] - found.criteria["reml"]
+    if said is None:
+        assert disputes == []
+        assert max(kernel.width, rival.width) < 1.3 * min(kernel.width, rival.width)
+        assert abs(loss) < 2.0
+        return
+    assert len(disputes) == 1
+    assert said in disputes[0]
+    values = re.search(r"at width = ([\d.e+-]+), reg = ([\d.e+-]+?)\.? ", disputes[0]).groups()
+    named = criteria_at(
+        Gaussian(float(values[0])), years, ones, y, float(values[1])
+    )  # to the three digits of the message
+    if criterion == "loo":
+        assert float(disputes[0].split("'loo' is ")[1].split()[0]) > 10 + 2 * 2
+        assert named["reml"] > found.criteria["reml"] + 10 + 2 * 2
+    else:
+        assert named["loo"] < 0.9 * found.criteria["loo"]
 
 
 def test_a_rival_that_is_far_better_is_named(monkeypatch):
