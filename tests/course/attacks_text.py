@@ -31,6 +31,8 @@ VECTORS = [
     # Pictures
     "![a](http://outside.example/{n})",
     "![b](//outside.example/{n})",
+    "![g](https://cdnjs.cloudflare.com/ajax/libs/x/{n}.png)",  # where formgrader's MathJax is from
+    "<script src=https://cdnjs.cloudflare.com/ajax/libs/mathjax/2.7.7/latest.js?{n}></script>",
     "![c][i{n}]\n\n[i{n}]: http://outside.example/{n}",
     '![d](x" onerror="alert({n}))',
     "![e](javascript:alert({n}))",
