@@ -8,16 +8,6 @@ import pytest
 
 import kernelbook
 
-WITHOUT_EXAMPLE = {
-    "C_from_reg",
-    "GRLSClassifierCV",
-    "GRLSRegressorCV",
-    "PrimalSVMClassifier",
-    "SVMPath",
-    "reg_from_C",
-}
-"""This list may only shrink."""
-
 PUBLIC = [name for name in kernelbook.__all__ if not name.startswith("__")]
 
 
@@ -27,7 +17,7 @@ def test_an_example_runs_and_prints_what_it_says(name):
     assert inspect.isclass(thing) or inspect.isfunction(thing)
     text = inspect.getdoc(thing)
     examples = doctest.DocTestParser().get_doctest(text, {}, name, None, 0)
-    assert examples.examples or name in WITHOUT_EXAMPLE, f"{name} shows no example"
+    assert examples.examples, f"{name} shows no example"
     said = []
     doctest.DocTestRunner(verbose=False).run(examples, out=said.append)
     assert not said, "".join(said)

@@ -21,7 +21,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from kernelbook.estimators._refusals import check_columns, rows_explained
-from kernelbook.estimators._sanity import check_dates, tell
+from kernelbook.estimators._sanity import (
+    ALONE,
+    EQUAL,
+    FEWEST,
+    LOST,
+    tell,
+    tell_of_dates,
+    tell_of_features,
+    tell_of_kernel,
+)
 from kernelbook.features import (
     Formula,
     GivenFeatures,
@@ -39,11 +48,11 @@ from kernelbook.features import (
 )
 from kernelbook.kernels import Kernel, as_kernel
 from kernelbook.kernels.parameters import require_known, translate_parameters
-from kernelbook.numeric.arrays import explained, is_collection
+from kernelbook.numeric.arrays import dates_in, explained, fingerprint, is_collection
+from kernelbook.numeric.facts import facts_of_rows, feature_facts, gram_facts, probe_rows
 from kernelbook.saving import save
-from kernelbook.verifier import fingerprint
 
-__all__ = ["FreeFeatureEstimator", "Sample", "as_given", "in_memory"]
+__all__ = ["FreeFeatureEstimator", "Sample", "as_given", "constant_columns", "in_memory"]
 
 # What to suggest where a search reaches for a parameter of a value that has none.
 _REMEDIES = {
@@ -55,7 +64,12 @@ _REMEDIES = {
 
 def as_given(raw, X):
     """X as the features see it: a data frame as it is, since they may select columns by name."""
-    return raw if is_frame(raw) else X
+    return X if isinstance(raw, np.ndarray) or not is_frame(raw) else raw
+
+
+def constant_columns(P):
+    """The numbers of the columns that are a constant other than zero."""
+    return np.flatnonzero((P == P[:1]).all(axis=0) & (P[:1] != 0).any(axis=0))
 
 
 def in_memory(what, *arrays):
@@ -194,7 +208,7 @@ class FreeFeatureEstimator(BaseEstimator):
         check_is_fitted(self)
         save(self, path)
 
-    _private_state = ("_pairwise", "_takes_sparse", "_n_free", "_columns", "_centers", "_beta")
+    _private_state = ("_pairwise", "_takes_sparse", "_n_free", "_columns", "_centers")
     """Attributes of a fit whose names do not end in an underscore."""
 
     def _reset(self):
@@ -217,8 +231,8 @@ class FreeFeatureEstimator(BaseEstimator):
         options = {"dtype": np.float64, "accept_sparse": "csr" if self._takes_sparse else False}
         if y:
             table = is_frame(X) and len(np.shape(X)) == 2
-            if table or not is_frame(X):
-                check_dates(X)
+            if (table or not is_frame(X)) and (dates := dates_in(X)) is not None:
+                tell_of_dates(dates)
             self.levels_ = self._levels_of(X) if table else {}
         else:
             check_columns(self, X)
@@ -226,8 +240,11 @@ class FreeFeatureEstimator(BaseEstimator):
             X = encoded(X, self.levels_)
         if y:
             what = "X as rows of finite real numbers, and y with an entry for each row"
-            with rows_explained(what, X=X, y=y[0]):
+            try:
                 return validate_data(self, X, *y, **options, **check_y)
+            except (TypeError, ValueError):
+                with rows_explained(what, X=X, y=y[0]):
+                    raise
         if self._pairwise and np.ndim(X) == 2 and np.shape(X)[1] != self.n_features_in_:
             raise ValueError(
                 f"X has {np.shape(X)[1]} features, but {type(self).__name__} is expecting "
@@ -250,8 +267,9 @@ class FreeFeatureEstimator(BaseEstimator):
 
     def _weights_of(self, X, sample_weight):
         """A weight for each row, not negative, not all zero, of finite sum."""
-        if sample_weight is not None:
-            in_memory(type(self).__name__, sample_weight)
+        if sample_weight is None:
+            return np.ones(X.shape[0])
+        in_memory(type(self).__name__, sample_weight)
         what = "None, or a number ≥ 0 for each row, not all of them zero"
         with explained(what, sample_weight=sample_weight):
             w = _check_sample_weight(
@@ -297,6 +315,54 @@ class FreeFeatureEstimator(BaseEstimator):
             X, y, w, given = X[kept], y[kept], w[kept], take_rows(given, kept)
             X = X[:, kept] if self._pairwise else X
         return Sample(X, y, w, given, kept, m)
+
+    def _question(self, sample, Y, facts=None):
+        """Warn of a fit that succeeds and means nothing, as far as a sample can show it.
+
+        Parameters
+        ----------
+        sample : Sample
+            With its P, or None where that is never a matrix as a whole.
+        Y : (m,) or (m, k) array
+            Targets: numbers, or for classifiers ±1.
+        facts : GramFacts, optional
+            Of the Gram matrix, where a solver has had it.
+        """
+        m = sample.X.shape[0]
+        if m < FEWEST:
+            return
+        kernel = None if self._pairwise else self._kernel_seen()
+        if self._pairwise or (kernel is not None and kernel._proven and not kernel.cpd_order):
+            if facts is None:
+                facts = self._gram_facts(kernel, sample.X)
+            if facts is not None and (facts.largest < ALONE or facts.variation < EQUAL):
+                tell_of_kernel(kernel, sample.X, facts)
+        P = sample.P
+        if P is None or P.shape[1] == 0 or (2 * P.shape[1] <= m and constant_columns(P).size):
+            return
+        # A matrix P is passed by a user who has seen its columns; a feature map may have been meant
+        # as an addition to the constant.
+        given = isinstance(self.features_, GivenFeatures)
+        facts = feature_facts(P, None if given else Y)
+        if 2 * facts.rank > m or facts.lost > LOST:
+            tell_of_features(None if given else self.features, facts, m)
+
+    def _keep_intercept(self, P, rank):
+        """`intercept_`, where one column of P is a constant and the others cannot replace it."""
+        constant = constant_columns(P)
+        if constant.size == 1 and np.all(np.equal(rank, P.shape[1])):
+            self.intercept_ = self.coef_[..., constant[0]] * P[0, constant[0]]
+
+    def _kernel_seen(self):
+        """The kernel, in which samples may be too far apart or all the same; may be None."""
+        return self.kernel_
+
+    @staticmethod
+    def _gram_facts(kernel, X):
+        if kernel is None:
+            return gram_facts(X)
+        rows = probe_rows(X.shape[0])
+        return facts_of_rows(kernel(X[rows], X), rows, kernel.diag(X))
 
     def _fit_kernel(self, X, w):
         """What the regularized part of f is made of; primal learners have a basis instead."""

@@ -19,7 +19,6 @@ __all__ = [
     "classes_and_penalties",
     "labels",
     "sample_penalties",
-    "signs",
 ]
 
 SMALLEST = float(np.finfo(float).tiny)
@@ -43,15 +42,15 @@ def check_parameters(model, *, positive=(), counts=None, choices=None):
 
 
 def classes_and_penalties(model, sample):
-    """(classes, codes, C_i) of a classifier's sample, which must have two classes or more."""
+    """(classes, codes, signs, C_i) of a classifier's sample, which must have at least two classes.
+
+    The signs are ±1: a vector for two classes, otherwise a column for each.
+    """
     classes, codes = labels(sample.y)
-    return classes, codes, sample_penalties(model.C, model.class_weight, classes, codes, sample.w)
-
-
-def signs(codes, count):
-    """±1: a vector for two classes, otherwise a column for each."""
-    one_hot = np.where(codes[:, None] == np.arange(count), 1.0, -1.0)
-    return one_hot[:, 1] if count == 2 else one_hot
+    one_hot = np.where(codes[:, None] == np.arange(classes.size), 1.0, -1.0)
+    signs = one_hot[:, 1] if classes.size == 2 else one_hot
+    C = sample_penalties(model.C, model.class_weight, classes, codes, sample.w)
+    return classes, codes, signs, C
 
 
 def check_positive(name, value):

@@ -207,7 +207,18 @@ class GRLSRegressorCV(_ChoosesReg, GRLSRegressor):
         cross-validation; with several outputs, the mean over them.
 
     Attributes
-    ----------{_CV_ATTRIBUTES}"""
+    ----------{_CV_ATTRIBUTES}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelbook import Gaussian, GRLSRegressorCV
+    >>> X = np.linspace(0, 1, 60)[:, None]
+    >>> y = np.sin(6 * X[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=60)
+    >>> f = GRLSRegressorCV(Gaussian(0.2)).fit(X, y)
+    >>> f.path_.reg.size, bool(f.reg_ == f.path_.reg[np.argmin(f.path_.loo)])
+    (50, True)
+    """
 
     def __init__(
         self, kernel=None, features="constant", regs=None, solver="auto", tol=1e-8, scoring="loo"
@@ -230,7 +241,18 @@ class GRLSClassifierCV(_ChoosesReg, GRLSClassifier):
 
     Attributes
     ----------
-    classes_ : array{_CV_ATTRIBUTES}"""
+    classes_ : array{_CV_ATTRIBUTES}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelbook import Gaussian, GRLSClassifierCV
+    >>> X = np.random.default_rng(0).normal(size=(80, 2))
+    >>> y = np.where(X[:, 0] * X[:, 1] > 0, "same", "opposite")
+    >>> f = GRLSClassifierCV(Gaussian(1.0), scoring="misclassification").fit(X, y)
+    >>> f.predict([[1.0, 1.0], [1.0, -1.0]])
+    array(['same', 'opposite'], dtype='<U8')
+    """
 
     _criteria = ("loo", "gcv", "misclassification")
 

@@ -108,6 +108,10 @@ class IncrementalSVMClassifier(BasisClassifier):
         The orthonormal functions, as combinations of those.
     coef_ : (problems, ℓ) array
         λ, for n_basis_ functions.
+    intercept_ : (problems,) array
+        The constant that f contains: the coefficient of the feature that is constant on the sample,
+        times its value.  Absent if there is no such feature, or if P does not have full rank, so
+        that other features could replace it.
     dual_coef_ : (problems, m) array
         The feasible β on which `certificate_` rests, as for `PrimalSVMClassifier`; absent where
         only a part of the samples is trained on (stop="held_out", train_on="centers").
@@ -115,7 +119,8 @@ class IncrementalSVMClassifier(BasisClassifier):
         The fitted basis.
     classes_ : (k,) array
     certificate_ : Certificate
-        Of the classifier with n_basis_ functions.
+        Of the classifier with n_basis_ functions, as `predict` computes it: with the rounding of
+        `expansion_`.  Those in `path_` are the solver's, before that rounding.
 
     Examples
     --------
@@ -219,7 +224,7 @@ class IncrementalSVMClassifier(BasisClassifier):
             error = wrong / total if total > 0 else np.nan
             path.append(growth.record(error))
             if self.stop is None or error < least:
-                self._beta = growth.dual_coef()
+                growth.best = growth.path.solutions
             bar.set_postfix_str(f"training error {path[-1].training_error:.3f}", refresh=False)
             bar.update()
             since = 0 if error < least else since + 1
@@ -236,14 +241,16 @@ class IncrementalSVMClassifier(BasisClassifier):
         self._core, steps = factor.core(), len(self.path_)  # an unrecorded step does not count
         self._weights, self._coefs = growth.weights[:steps], growth.coefs[:steps]
         self.basis_coef_, self.coef_ = self._weights[best - 1], self._coefs[best - 1]
-        self.certificate_ = self.path_[best - 1].certificate
         chosen = self.basis_.take(self.selected_[:best])
         core = None if self._core is None else self._core[:best, :best]
         self.orthonormal_ = OrthonormalBasis(chosen, "incremental", np.arange(best), core)
         self.expansion_ = self.orthonormal_.coefficients(self.basis_coef_.T).T
         if self.stop != "held_out" and self.train_on == "all":
-            self.dual_coef_ = self._beta
-        del self._beta
+            self.dual_coef_ = growth.dual_coef()
+        ranks = [solution.rank for solution in growth.best]
+        self._keep_intercept(growth.path.P[: growth.truth.size], ranks)
+        values = self._kernel_part(growth.X, self.expansion_.T)
+        self.certificate_ = growth.certificate(best, values)
         self.classes_, self._scheme = growth.classes, growth.scheme
 
     def _warn(self, growth):
@@ -269,6 +276,17 @@ class IncrementalSVMClassifier(BasisClassifier):
                 "another if one of them were let in.  Use fewer or narrower functions, or "
                 "reading='inner_product' if the basis has it.",
                 UserWarning,
+                stacklevel=3,
+            )
+        proof = self.certificate_
+        predicted_gap = np.max([part.relative_gap for part in proof.parts or (proof,)])
+        if worst <= limit and not predicted_gap <= limit:
+            warnings.warn(
+                f"{type(self).__name__} reached tol={limit:g}, but rounding in expansion_, the "
+                "coefficients of nearly dependent basis functions, has left a duality gap of "
+                f"{predicted_gap:.1e} of the objective.  Use fewer (max_basis, n_basis) or "
+                "narrower functions, a larger rtol, or PrimalSVMClassifier.",
+                ConvergenceWarning,
                 stacklevel=3,
             )
 

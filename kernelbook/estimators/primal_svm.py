@@ -88,6 +88,10 @@ class PrimalSVMClassifier(BasisClassifier):
     coef_ : (problems, ℓ) array
         λ.  Where the optimal λ is not unique: the one with least Σ w_i (Pλ)_i² on the samples of
         the problem, w including the class weights, as for `SVMGBClassifier`.
+    intercept_ : (problems,) array
+        The constant that f contains: the coefficient of the feature that is constant on the sample,
+        times its value.  Absent if there is no such feature, or if P does not have full rank, so
+        that other features could replace it.
     dual_coef_ : (problems, m) array
         A feasible β for each problem, the one that `certificate_` rests on; zero for samples of
         weight zero and of other classes.  At the optimum w = X̂ᵀβ.
@@ -98,6 +102,19 @@ class PrimalSVMClassifier(BasisClassifier):
     certificate_ : Certificate
         With several problems, one in `parts` for each, and their sum.  `kkt` is in units of the
         margin y f.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelbook import Gaussian, KernelBasis, PrimalSVMClassifier
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> y = X[:, 0] * X[:, 1] > 0
+    >>> few = KernelBasis(Gaussian(1.0), centers="subset", n_centers=20, random_state=0)
+    >>> model = PrimalSVMClassifier(few, loss="squared_hinge").fit(X, y)
+    >>> model.basis_coef_.shape, model.coef_.shape
+    ((1, 20), (1, 1))
+    >>> model.certificate_.relative_gap < 1e-6
+    True
     """
 
     def __init__(
@@ -199,6 +216,7 @@ class PrimalSVMClassifier(BasisClassifier):
         self.dual_coef_ = betas
         self.rank_ = np.array([s.rank for s in solutions])
         self.n_iter_ = np.array([s.n_iter for s in solutions])
+        self._keep_intercept(sample.P, self.rank_)
         parts, squared = [], self.loss == "squared_hinge"
         expansions = [list(zip(*e, strict=True)) for e in self._expansions(sample, coordinates)]
         for s, (rows, sign), *several in zip(solutions, problems, *expansions, strict=True):

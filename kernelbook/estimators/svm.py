@@ -24,13 +24,11 @@ from kernelbook.estimators._multiclass import (
     members,
     predicted,
 )
-from kernelbook.estimators._sanity import check_learner
 from kernelbook.estimators._validation import (
     check_matrix,
     check_parameters,
     check_positive,
     classes_and_penalties,
-    signs,
 )
 from kernelbook.estimators._warm_start import LastFit
 from kernelbook.features import check_order
@@ -43,14 +41,28 @@ __all__ = ["C_from_reg", "SVMGBClassifier", "reg_from_C"]
 
 
 def C_from_reg(reg, m):
-    """The C that means the same as the papers' γ on m samples: C = 1/(2γm)."""
+    """The C that means the same as the papers' γ on m samples: C = 1/(2γm).
+
+    Examples
+    --------
+    >>> from kernelbook import C_from_reg
+    >>> C_from_reg(0.001, m=200)
+    2.5
+    """
     check_positive("reg", reg)
     check_positive("m", m)
     return 1.0 / (2.0 * reg * m)
 
 
 def reg_from_C(C, m):
-    """The papers' γ that means the same as C on m samples: γ = 1/(2Cm)."""
+    """The papers' γ that means the same as C on m samples: γ = 1/(2Cm).
+
+    Examples
+    --------
+    >>> from kernelbook import reg_from_C
+    >>> reg_from_C(2.5, m=200)
+    0.001
+    """
     check_positive("C", C)
     check_positive("m", m)
     return 1.0 / (2.0 * C * m)
@@ -194,17 +206,19 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
             check_matrix("P", P)
         with self._fresh():
             sample = self._sample(X, y, sample_weight, P)
-            classes, codes, C = classes_and_penalties(self, sample)
-            check_learner(self, sample, signs(codes, classes.size))
-            support, origin = self._fit(sample, classes, codes, C)
-            self._remember(sample, support, origin)
-            self.origin_ = origin
+            classes, codes, signs, C = classes_and_penalties(self, sample)
+            source = self._source(sample)
+            support = self._fit(source, sample, classes, codes, C)
+            self._question(sample, signs, source.facts)
+            self._keep_intercept(sample.P, self.rank_)
+            self._remember(sample, support, source.origin)
+            self.origin_ = source.origin
         self._warn_unless_converged()
         return self
 
-    def _fit(self, sample, classes, codes, C):
-        """Solve the binary problems; the support vectors, and the kernel's origin or None."""
-        source, what = self._source(sample), (classes, self.multiclass)
+    def _fit(self, source, sample, classes, codes, C):
+        """Solve the binary problems; the rows of the support vectors."""
+        what = classes, self.multiclass
         options = {
             "solver": self.solver, "tolerance": Tolerance(self.tol, self.gap_tol),
             "max_iter": self.max_iter, "verbose": self.verbose,
@@ -226,7 +240,7 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         self._last = None
         if self.warm_start:
             self._last = LastFit.of(sample.size, sample.kept, C, problems, solutions, *what)
-        return self._keep(sample, classes, codes, problems, solutions), source.origin
+        return self._keep(sample, classes, codes, problems, solutions)
 
     def _starts(self, sample, C, problems, classes, scheme):
         """For each problem the β to start from, or None."""
@@ -259,10 +273,6 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         self.coef_ = np.array([s.coef for s in solutions])
         self.rank_ = np.array([s.rank for s in solutions])
         self.n_iter_ = np.array([s.n_iter for s in solutions])
-        constant = np.flatnonzero((sample.P == sample.P[0]).all(axis=0) & (sample.P[0] != 0))
-        if constant.size == 1 and (self.rank_ == sample.P.shape[1]).all():
-            self.intercept_ = self.coef_[:, constant[0]] * sample.P[0, constant[0]]
-        self.certificate_ = Certificate.joint([s.certificate for s in solutions])
         # The margin is one, however large f gets at an outlier.
         self._tie = TIE * np.minimum(
             1.0,
@@ -274,6 +284,7 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         self.classes_ = classes
         # What was learned must not change with the parameters.
         self._scheme = self.multiclass
+        self.certificate_ = Certificate.joint([s.certificate for s in solutions])
         return support
 
     def _warn_unless_converged(self):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from numbers import Real
 from typing import Any
 
@@ -9,8 +10,8 @@ import numpy as np
 from scipy import sparse
 
 __all__ = [
-    "as_coefficients", "as_matrix", "as_rows", "described", "explained", "is_collection",
-    "is_frame",
+    "as_coefficients", "as_matrix", "as_rows", "dates_in", "described", "explained",
+    "fingerprint", "is_collection", "is_frame",
 ]  # fmt: skip
 
 _MANY = 12
@@ -108,6 +109,36 @@ def as_coefficients(c: Any, n: int) -> np.ndarray:
 def is_frame(X: Any) -> bool:
     """Whether X is a data frame of pandas or polars, whose columns have names."""
     return hasattr(X, "iloc") or hasattr(X, "with_columns")
+
+
+def dates_in(X: Any) -> Any:
+    """The columns of X that hold dates, times or durations, in words; None where there are none."""
+    dtypes = list(X.dtypes) if hasattr(X, "iloc") else [getattr(X, "dtype", None)]
+    dates = [i for i, dtype in enumerate(dtypes) if getattr(dtype, "kind", "") in ("m", "M")]
+    if not dates:
+        return None
+    return [X.columns[i] for i in dates] if hasattr(X, "columns") else "all columns"
+
+
+def fingerprint(X: Any, y: np.ndarray, sample_weight: np.ndarray) -> str:
+    """A digest of a training sample, as validated.
+
+    `kernelbook.verifier` computes it from the raw data by code of its own, as it does everything
+    that it checks.
+    """
+    arrays = [X]
+    if sparse.issparse(X):
+        X = X.tocsr().sorted_indices()
+        arrays = [X.data, X.indices, X.indptr]
+    digest = sha256()
+    for array in (*arrays, sample_weight, y.ravel()):
+        numbers = array.dtype.kind in "biuf"
+        array = array.astype(np.float64) + 0.0 if numbers else array.astype("U")  # no −0
+        text = b"" if numbers else "\0".join(array).encode()
+        digest.update(f"{array.shape}{array.dtype.kind}".encode() + text)
+        if numbers:
+            digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
 
 
 def is_collection(X: Any) -> bool:

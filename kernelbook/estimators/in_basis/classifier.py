@@ -2,12 +2,13 @@
 
 from contextlib import nullcontext
 
+import numpy as np
 from sklearn.base import ClassifierMixin
 
 from kernelbook.bases import as_basis
 from kernelbook.estimators._base import FreeFeatureEstimator
-from kernelbook.estimators._sanity import check_learner
-from kernelbook.estimators._validation import classes_and_penalties, signs
+from kernelbook.estimators._validation import classes_and_penalties
+from kernelbook.kernels import Gaussian
 from kernelbook.numeric.memory import room_for
 
 __all__ = ["BasisClassifier"]
@@ -31,6 +32,13 @@ class BasisClassifier(ClassifierMixin, FreeFeatureEstimator):
     def _fit_kernel(self, X, w):
         self.basis_ = seeded(as_basis(self.basis), self._seed).fit(X, sample_weight=w)
 
+    def _kernel_seen(self):
+        """The kernel whose translates the basis has; None for other functions."""
+        widths = getattr(self.basis_, "widths_", None)
+        if widths is None:
+            return getattr(self.basis_, "kernel_", None)
+        return Gaussian(float(np.max(widths)))
+
     def _room(self, m):
         """Room for the basis at m samples and its Gram matrix; an error where it is not there."""
         M = self.basis_.count()
@@ -44,8 +52,8 @@ class BasisClassifier(ClassifierMixin, FreeFeatureEstimator):
     def _penalized_sample(self, X, y, sample_weight):
         """The sample, its classes, their codes, and the penalty C_i of each sample's loss."""
         sample = self._sample(X, y, sample_weight)
-        classes, codes, C = classes_and_penalties(self, sample)
-        check_learner(self, sample, signs(codes, classes.size))
+        classes, codes, signs, C = classes_and_penalties(self, sample)
+        self._question(sample, signs)
         return sample, classes, codes, C
 
 

@@ -3,10 +3,10 @@
 *Rounding of inner products*: computed ⟨x̂_i, x̂⟩ are right up to ε‖x̂‖².  Far from the origin that is
 large, although all numbers fit each other and the gap is small: another problem has been solved.
 
-*Drift*: the path and its certificates are about a grown f = X̂w; `predict` computes B(Tw).  The two
-are equal in exact arithmetic.  But T is large where functions are nearly dependent, and so is the
-rounding of Tw: with wide Gaussians and a large C the objective of the one can be percents above the
-other's.  The learner says so, and from which size on.
+*Drift*: the path is about a grown f = X̂w; `predict` computes B(Tw).  The two are equal in exact
+arithmetic.  But T is large where functions are nearly dependent, and so is the rounding of Tw: with
+wide Gaussians and a large C the objective of the one can be percents above the other's.  The
+learner says so, and from which size on; its `certificate_` is of f as predicted.
 """
 
 import warnings
@@ -81,8 +81,9 @@ def warn_of_drift(drift):
         warnings.warn(
             f"from {visible[0] + 1} functions on they are so nearly dependent that rounding in "
             f"their coefficients changes f at the samples, by up to {drift.max():.1e} where the "
-            "margin is 1: path_ and certificate_ speak of the f before that.  Use fewer "
-            "(max_basis, n_basis) or narrower functions, a larger rtol, or PrimalSVMClassifier.",
+            "margin is 1: path_ speaks of f before that, certificate_ of f as predicted.  Use "
+            "fewer (max_basis, n_basis) or narrower functions, a larger rtol, or "
+            "PrimalSVMClassifier.",
             UserWarning,
             stacklevel=4,
         )

@@ -19,6 +19,7 @@ from kernelbook.estimators._multiclass import binary_problems, class_scores, pre
 from kernelbook.estimators._validation import labels
 from kernelbook.features import evaluate, is_frame
 from kernelbook.solvers.primal.growing.selection import IncrementalPath
+from kernelbook.solvers.primal.predicted import recertified
 from kernelbook.verifier import fingerprint
 
 __all__ = ["STOP", "Growth", "Step", "start"]
@@ -41,6 +42,8 @@ class Step(NamedTuple):
     training_error, validation_error : float
         The weighted share of wrong predictions; NaN where there is no validation sample.
     certificate : Certificate
+        The solver's, before the coefficients of the basis functions are computed: their rounding
+        is not in it.
     """
 
     size: int
@@ -98,7 +101,10 @@ def _splits(model, X, y, seed):
 
 
 class Growth:
-    """The path of one estimator over one training sample, with a validation sample."""
+    """The path of one estimator over one training sample, with a validation sample.
+
+    `best` holds the solutions at the size that `predict` will use, as far as is known.
+    """
 
     def __init__(self, model, X, y, sample_weight, held, seed):
         model._seed = seed
@@ -113,7 +119,7 @@ class Growth:
                 f"{B.shape[1]} functions and {n} samples of positive weight.  Use "
                 "KernelBasis(kernel)."
             )
-        self.truth, self.w = codes, sample.w
+        self.X, self.truth, self.w = sample.X, codes, sample.w
         self._kept, self._size = sample.kept, sample.size
         self.held_truth, self.held_w = np.empty(0), np.empty(0)
         if held is not None:
@@ -138,6 +144,7 @@ class Growth:
             only_centers=model.train_on == "centers",
         )
         self.scheme, self.weights, self.coefs = model.multiclass, [], []
+        self.best: list = []
 
     def step(self):
         if not self.path.step():
@@ -147,12 +154,22 @@ class Growth:
         return True
 
     def dual_coef(self):
-        """The β of the present solutions, zero for absent samples and those of other classes."""
-        beta = np.zeros((len(self.path.solutions), self._size))
-        for row, s, (rows, _, _) in zip(beta, self.path.solutions, self.path.problems, strict=True):
+        """The β of the best solutions, zero for absent samples and those of other classes."""
+        beta = np.zeros((len(self.best), self._size))
+        for row, s, (rows, _, _) in zip(beta, self.best, self.path.problems, strict=True):
             if s.beta.size == rows.size:  # otherwise only the centres were trained on
                 row[self._kept[rows]] = s.beta
         return beta
+
+    def certificate(self, size, values):
+        """Of the best solutions, which have so many functions, and Σ c_j f_j = values."""
+        proofs = []
+        for s, h, (rows, sign, C) in zip(self.best, values.T, self.path.problems, strict=True):
+            used = self.path.trained_on(rows, size)
+            here = rows[used]
+            problem = self.path.P[here], sign[used], C[used], False
+            proofs.append(recertified(s, h[here], s.w @ s.w, *problem))
+        return Certificate.joint(proofs)
 
     def _codes(self, F):
         return predicted(class_scores(F, self.classes.size, self.scheme))

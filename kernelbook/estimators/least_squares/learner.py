@@ -21,7 +21,6 @@ from kernelbook.bases.centers import choose_centers, given_centers
 from kernelbook.certificates import WARN_GAP, Certificate
 from kernelbook.distributed.predict import map_rows
 from kernelbook.estimators._base import FreeFeatureEstimator, as_given, in_memory
-from kernelbook.estimators._sanity import check_learner
 from kernelbook.estimators.least_squares.progress import rows_bar
 from kernelbook.estimators.least_squares.tuning import tune_learner
 from kernelbook.features import check_order, evaluate, take_rows
@@ -125,8 +124,9 @@ class GRLS(FreeFeatureEstimator):
             The feature matrix; only for kernel="precomputed".
         """
         with self._fresh():
-            self._take_parameters(in_blocks=is_collection(X))
-            if is_collection(X):
+            in_blocks = is_collection(X)
+            self._take_parameters(in_blocks)
+            if in_blocks:
                 self._fit_collection(X, y, sample_weight, P)
             else:
                 self._fit_sample(self._checked(X, y, sample_weight, **self._check_y), P)
@@ -138,7 +138,7 @@ class GRLS(FreeFeatureEstimator):
         """Check the parameters; what may be chosen is first what was given."""
         self._check_parameters()
         self.reg_, self.tuning_ = float(self.reg), None
-        if as_tuning(self.tune) is not None and in_blocks:
+        if in_blocks and self.tune is not None:
             raise ValueError(
                 f"tune={self.tune!r} needs the sample in memory: fit on part of it, and pass what "
                 "was chosen there on, kernel=model.kernel_ and reg=model.reg_ with tune=None."
@@ -147,7 +147,8 @@ class GRLS(FreeFeatureEstimator):
     def _check_parameters(self):
         check_number("reg", self.reg)
         check_number("tol", self.tol)
-        as_tuning(self.tune)
+        if self.tune is not None:
+            as_tuning(self.tune)
         steps = self.max_iter
         if not isinstance(steps, Integral) or isinstance(steps, bool | np.bool_) or steps < 1:
             raise ValueError(f"max_iter must be an integer ≥ 1, not {steps!r}.")
@@ -194,7 +195,7 @@ class GRLS(FreeFeatureEstimator):
             if not sparse.issparse(sample.X):
                 box = self._box() or (sample.X.min(axis=0), sample.X.max(axis=0))
         Y = self._targets(sample.y)
-        if as_tuning(self.tune) is not None:
+        if self.tune is not None:
             sample.P = self._fit_features(sample) if given_P is None else given_P
             tune_learner(self, sample, columns(Y))
         facts = self._facts(sample.X, m=m, box=box, growing=self._box() is not None)
@@ -202,7 +203,7 @@ class GRLS(FreeFeatureEstimator):
         replaced = self.solver == "fourier" and method.name != "fourier"
         if method.sums and method.std:  # Fourier: sums in memory, too
             self._fit_by_sums(sample, Y, box, grid)
-            check_learner(self, sample, Y)
+            self._question(sample, Y)
             return
         if sample.P is None:
             sample.P = self._fit_features(sample) if given_P is None else given_P
@@ -217,7 +218,7 @@ class GRLS(FreeFeatureEstimator):
                 solution = dense.fit(kernel, *arrays, method.name, shift, sample.kept)
         else:
             solution = self._solve_with_centers(method, sample, Y, reg)
-        check_learner(self, sample, Y)
+        self._question(sample, Y, solution.facts)
         if replaced:
             solution.warnings = [*solution.warnings, handed_over(m)]
         self._keep(solution, Y.shape[1:], total(sample.w), sample.P)
@@ -299,9 +300,7 @@ class GRLS(FreeFeatureEstimator):
         with np.errstate(over="ignore"):
             scale = deviation**2
         self.scale_ = scale.reshape(outputs) if outputs else float(scale[0])
-        constant = constant_column(P) if self.rank_ == P.shape[1] else None
-        if constant is not None:
-            self.intercept_ = self.coef_[..., constant] * P[0, constant]
+        self._keep_intercept(P, self.rank_)
         if solution.solver == "nystrom":
             self.dual_coef_ = self._outputs_first(solution.c, outputs)
 
@@ -434,14 +433,6 @@ def check_number(name, value, smallest=0.0):
 def columns(Y):
     """A column for a vector."""
     return Y[:, None] if Y.ndim == 1 else Y
-
-
-def constant_column(P):
-    """The number of the one column that is a constant other than zero, or None."""
-    if not len(P):
-        return None
-    found = np.flatnonzero((P == P[0]).all(axis=0) & (P[0] != 0))
-    return int(found[0]) if found.size == 1 else None
 
 
 def total(w):

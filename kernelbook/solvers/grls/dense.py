@@ -56,10 +56,12 @@ and Stability of Numerical Algorithms* (2002), chapter 12 (refinement).
 """
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from kernelbook.numeric.blas import SERIAL_RHS
+from kernelbook.numeric.facts import gram_facts
 from kernelbook.numeric.linalg import (
     norms,
     project_out,
@@ -70,7 +72,7 @@ from kernelbook.numeric.linalg import (
 )
 from kernelbook.numeric.threads import serial_blas
 from kernelbook.solvers.grls.posterior import DensePosterior
-from kernelbook.solvers.grls.predictor import GramColumns, KernelExpansion
+from kernelbook.solvers.grls.predictor import GramColumns, KernelExpansion, fitted_values
 from kernelbook.solvers.grls.problem import Scaled, ScaledGram, Target, relative_constraint
 from kernelbook.solvers.grls.saddle_factor import (
     PackedSymmetric,
@@ -124,35 +126,37 @@ def fit(kernel, X, P, Y, reg, weights=None, method="auto", shift=None, columns=s
         For a Gram matrix, the columns that belong to its rows wherever predictions are asked for.
     """
     gram, rounding = gram_and_rounding(kernel, X, shift)
+    facts = gram_facts(gram) if shift is None else None
     predictor = GramColumns(columns) if kernel is None else KernelExpansion(kernel, X, shift=shift)
-    predicted, few = _Predicted(predictor, X, P), Y.shape[1] <= SERIAL_RHS
+    predicted, few = partial(fitted_values, predictor, X, P), Y.shape[1] <= SERIAL_RHS
     with serial_blas:
         system = System(gram, P, reg, weights, method, rounding)
         if few:
             solution = system.solve(Y, predicted)
-        refit = P, reg, weights, method
-        posterior = DensePosterior(predictor, system, refit, kernel is None)
+        posterior = _posterior(predictor, system, (P, reg, weights, method))
     if not few:  # products with so many columns are worth several threads
         solution = system.solve(Y, predicted)
     solution.predictor, predictor.c = predictor, solution.c
     solution.solver, solution.posterior = system.factor.name, posterior
+    solution.facts = facts
     solution.warnings = rank_warnings(system.problem.features, P) + zero_kernel_warnings(
         system.rounding_level == 0, system.rank, len(Y)
     )
     return solution
 
 
-class _Predicted:
-    """f on the sample by the arithmetic of `predict`."""
-
-    def __init__(self, predictor, X, P):
-        self.predictor, self.X, self.P = predictor, X, P
-
-    def __call__(self, c, lam):
-        """λ as the user will know it, and the fitted values."""
-        self.predictor.c = c
-        lam = self.predictor.lam(lam)
-        return lam, self.predictor.on_sample(self.X) + self.P @ lam
+def _posterior(predictor, system, refit):
+    """What variances are computed from; the factored system is kept only if it must be."""
+    covariance, shift = None, predictor.shift
+    kernel = getattr(predictor, "kernel", None)
+    if kernel is None or kernel.cpd_order == 0:
+        covariance = system.coef_covariance()
+    if covariance is not None and shift is not None:
+        at_g = system.solve(shift.g[:, None])
+        covariance = shift.covariance(covariance, at_g.c[:, 0], at_g.lam[:, 0])
+    known_psd = kernel is not None and kernel._proven
+    kept = system if kernel is None else None
+    return DensePosterior(predictor, refit, System, kept, covariance, known_psd)
 
 
 class System:

@@ -4,6 +4,9 @@ The factor is m×m, where a fitted learner is m×d.  So it is computed again whe
 asked for, except for a precomputed kernel matrix, which could not be had again.
 """
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
 from kernelbook.numeric.memory import room_for_gram
@@ -14,72 +17,71 @@ __all__ = ["DensePosterior"]
 _ROW_BLOCK = 512
 
 
+@dataclass
 class DensePosterior:
     """The posterior of `dense.fit`, per unit of scale, under a flat prior on λ.
 
-    Parameters
+    Attributes
     ----------
     predictor : KernelExpansion or GramColumns
-    system : dense.System
     refit : tuple
         (P, reg, weights, method), from which the system can be made again.
-    keep : bool
-        Whether the system is kept.
+    make : type
+        `dense.System`, which makes it.
+    system : dense.System or None
+        Where it is kept.
+    covariance : (ℓ, ℓ) array or None
+        (Pᵀ(Φ + ρD⁻¹)⁻¹P)⁻¹; None where λ depends on the representative of Φ.
+    known_psd : bool
+        Whether Φ is known to be positive semidefinite.
     """
 
-    def __init__(self, predictor, system, refit, keep):
-        self.predictor, self._refit = predictor, refit
-        self._make, self._system = type(system), system if keep else None
-        self._known_psd = not keep and predictor.kernel._proven
-        order = 0 if keep else predictor.kernel.cpd_order
-        self._covariance = None if order else self._shifted_covariance(system)
-
-    def _shifted_covariance(self, system):
-        V, shift = system.coef_covariance(), self.predictor.shift
-        if shift is None:
-            return V
-        at_g = system.solve(shift.g[:, None])
-        return shift.covariance(V, at_g.c[:, 0], at_g.lam[:, 0])
+    predictor: Any
+    refit: tuple
+    make: type
+    system: Any
+    covariance: np.ndarray | None
+    known_psd: bool
 
     @property
     def P(self):
         """The feature matrix of the sample."""
-        return self._refit[0]
+        return self.refit[0]
 
     @property
     def reg(self):
-        return self._refit[1]
+        return self.refit[1]
 
     @property
     def weights(self):
         """How many observations each row is."""
-        given = self._refit[2]
+        given = self.refit[2]
         return np.ones(len(self.P)) if given is None else given
 
     @property
     def noise(self):
         """ρ/w_i, the variance of the noise of y_i per unit of scale."""
-        return self._refit[1] * self.weights.sum() / self.weights
+        return self.refit[1] * self.weights.sum() / self.weights
 
     def factored(self):
         """The system, factored again where it was not kept."""
-        if self._system is None:
+        if self.system is None:
             m = len(self.P)
             with room_for_gram(m, 1, "ask a learner that was fitted to part of the sample."):
                 gram = self.predictor.gram()
                 with serial_blas:
-                    self._system = self._make(gram, *self._refit)
-        return self._system
+                    self.system = self.make(gram, *self.refit)
+        return self.system
 
     def has_coef_covariance(self):
         """Whether Φ is positive semidefinite, and not only where Pᵀc = 0."""
-        if self._covariance is None:
+        if self.covariance is None:
             return False
-        return bool(self._known_psd or self.factored().is_semidefinite())
+        return bool(self.known_psd or self.factored().is_semidefinite())
 
     def coef_covariance(self):
         """(Pᵀ(Φ + ρD⁻¹)⁻¹P)⁻¹; an AttributeError where it is not defined."""
-        if self._covariance is None:
+        if self.covariance is None:
             raise AttributeError(
                 f"coef_cov_ is not defined for {self.predictor.kernel!r}: the kernel is only "
                 "conditionally positive definite, so λ depends on its representative.  "
@@ -89,7 +91,7 @@ class DensePosterior:
             raise AttributeError(
                 "coef_cov_ is not defined: the kernel matrix is not positive semidefinite."
             )
-        return self._covariance
+        return self.covariance
 
     def variance(self, X, P, diag=None):
         """The variance of f at the rows of X, and a warning or None.

@@ -23,7 +23,17 @@ import numpy as np
 
 from kernelbook.numeric.column_space import column_space
 
-__all__ = ["GramColumns", "KernelExpansion", "OriginShift"]
+__all__ = ["GramColumns", "KernelExpansion", "OriginShift", "fitted_values"]
+
+
+def fitted_values(predictor, X, P, c, lam):
+    """λ as the user will know it, and f on the sample by the arithmetic of `predict`.
+
+    The coefficients c are left in the predictor.
+    """
+    predictor.c = c
+    lam = predictor.lam(lam)
+    return lam, predictor.on_sample(X) + P @ lam
 
 
 class KernelExpansion:

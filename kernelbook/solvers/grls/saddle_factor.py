@@ -40,7 +40,7 @@ sections 5 and 6; Wahba, *Spline Models for Observational Data* (1990).
 import numpy as np
 from scipy.linalg import LinAlgError, blas, qr
 
-from kernelbook.numeric.blas import cholesky, invert_factored, solve_triangular
+from kernelbook.numeric.blas import SERIAL_RHS, cholesky, invert_factored, solve_triangular
 from kernelbook.numeric.linalg import project_out, squared_norms
 
 __all__ = [
@@ -136,11 +136,16 @@ class PackedSymmetric:
 
     def forward(self, Y):
         """L⁻¹Y."""
-        return solve_triangular(self.square, Y)
+        return self._solved(Y, trans=False)
 
     def backward(self, Y):
         """L⁻ᵀY."""
-        return solve_triangular(self.square, Y, trans=True)
+        return self._solved(Y, trans=True)
+
+    def _solved(self, Y, trans):
+        if 0 < Y.shape[1] <= SERIAL_RHS:  # there is nothing to divide among threads
+            return blas.dtrsm(1.0, self.square, Y, lower=1, trans_a=trans)
+        return solve_triangular(self.square, Y, trans)
 
 
 class SchurFactor:

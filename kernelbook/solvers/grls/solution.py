@@ -6,6 +6,7 @@ import numpy as np
 
 from kernelbook.certificates import Certificate
 from kernelbook.numeric.column_space import column_space
+from kernelbook.numeric.facts import GramFacts
 
 __all__ = [
     "Solution",
@@ -42,6 +43,8 @@ class Solution:
         Which method it was.
     advice : str
         What to do where `tol` was not reached.
+    facts : GramFacts or None
+        Of the Gram matrix, where the solver had it.
     """
 
     c: np.ndarray
@@ -58,6 +61,7 @@ class Solution:
     warnings: list = field(default_factory=list)
     solver: str = ""
     advice: str = "A larger max_iter, reg, tol or n_centers help."
+    facts: GramFacts | None = None
 
     def __post_init__(self):
         if not (np.isfinite(self.c).all() and np.isfinite(self.lam).all()):
@@ -105,7 +109,9 @@ def certify(y_scale, y_unit, primal, gap, fit_error, constraint=0.0, m=1):
 def rank_warnings(features, P):
     """What to say where rounding, and not the features, has decided which of them count."""
     r, l = features.Q.shape[1], P.shape[1]
-    if r < l and r < column_space(P).rank:
+    if r == l:
+        return []
+    if r < column_space(P).rank:
         return [
             f"sample_weight spans so many orders of magnitude that only {r} directions of the "
             f"{l} free features are left on the weighted sample; without weights there are more.  "

@@ -27,6 +27,7 @@ from scipy import linalg, sparse
 
 from kernelbook.certificates import Certificate
 from kernelbook.numeric.column_space import ColumnSpace, column_space
+from kernelbook.numeric.facts import gram_facts
 from kernelbook.numeric.span_basis import SpanBasis, orthonormal_basis
 from kernelbook.solvers.svm.convexity import definiteness_of
 from kernelbook.solvers.svm.pairs.blocks import ClassBlocks
@@ -242,6 +243,8 @@ class KernelSource:
         Whether prediction is known to compute the entries that the Gram matrix has.
     writable : bool
         Whether a solver may destroy the Gram matrix.
+    facts : GramFacts or None
+        Of the Gram matrix, once `gram` has made it; None if it is of moved points.
     """
 
     def __init__(self, kernel, X, definiteness="pd", origin=None):
@@ -249,7 +252,7 @@ class KernelSource:
         self.sparse, self.consistent = sparse.issparse(X), definiteness != "unknown"
         self.writable = self.consistent  # otherwise `product` compares with the Gram matrix
         self.X = X if self.sparse else np.require(X, requirements="CW")
-        self.centers, self.linear_offset = self.X, None
+        self.centers, self.linear_offset, self.facts = self.X, None, None
         if origin is not None:
             self.centers = X - origin
             self.linear_offset = kernel(self.centers, origin[None])[:, 0]
@@ -269,7 +272,9 @@ class KernelSource:
 
     def gram(self):
         """Φ on the sample, or on the centred points."""
-        return self.kernel(self.centers)
+        gram = self.kernel(self.centers)
+        self.facts = gram_facts(gram) if self.origin is None else None
+        return gram
 
     def part(self, rows):
         """The same kernel on these samples."""
@@ -313,7 +318,7 @@ class MatrixSource:
     """A Gram matrix that the user has computed; nothing is known of it, and it is not ours."""
 
     definiteness, linear_offset, origin = "unknown", None, None
-    consistent, writable, sparse = True, False, False
+    consistent, writable, sparse, facts = True, False, False, None
 
     def __init__(self, matrix):
         self.matrix = matrix

@@ -313,6 +313,39 @@ def test_a_certificate_that_is_not_a_number_is_announced():
         IncrementalSVMClassifier(LinearBasis()).fit(X * 1e80, y)
 
 
+XOR = xor(150)
+WEIGHTS = np.random.default_rng(2).uniform(0.5, 2.0, 150)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "params", "rounded"),
+    [
+        # Wide functions are nearly dependent: their coefficients, and the rounding, are large.
+        (*XOR, {"basis": KernelBasis(Gaussian(5.0)), "C": 1e4, "max_basis": 40}, True),
+        (*XOR, {"basis": KernelBasis(Gaussian(1.0)), "C": 10.0, "max_basis": 150}, False),
+        (*XOR, {"basis": KernelBasis(Gaussian(1.0)), "stop": "cv", "max_basis": 40}, False),
+        (*XOR, {"train_on": "centers", "select": "random", "max_basis": 9}, False),
+        (*load_iris(return_X_y=True), {"max_basis": 12, "multiclass": "ovr"}, False),
+    ],
+)
+def test_the_certificate_is_of_f_as_predicted(X, y, params, rounded):
+    """½‖w‖² + Σ C_i(1 − y_i f_i)₊ from what a user can see is `primal`, to its last digits."""
+    model = IncrementalSVMClassifier(random_state=0, **params).fit(X, y, sample_weight=WEIGHTS)
+    f = model.decision_function(X).reshape(len(X), -1)
+    parts = model.certificate_.parts or (model.certificate_,)
+    labels = model.classes_ if len(parts) > 1 else model.classes_[1:]
+    some = model.selected_[: model.n_basis_] if "train_on" in params else slice(None)
+    for h, w, label, proof in zip(f.T, model.basis_coef_, labels, parts, strict=True):
+        loss = np.maximum(1 - np.where(y == label, 1, -1) * h, 0)
+        objective = 0.5 * w @ w + model.C * (WEIGHTS * loss)[some].sum()
+        assert proof.primal == pytest.approx(objective, rel=1e-14)
+        assert proof.gap == pytest.approx(abs(objective - proof.dual), abs=1e-12 * objective)
+    solver = model.path_[model.n_basis_ - 1].certificate
+    assert solver.dual == model.certificate_.dual
+    if rounded:  # the solver's own gap leaves out most of it
+        assert model.certificate_.gap > 10 * solver.gap
+
+
 @pytest.mark.parametrize("stop", [None, "held_out"])
 def test_random_state_reaches_a_basis_that_has_none(stop):
     X, y = xor(60)
@@ -373,7 +406,8 @@ def test_functions_left_out_that_samples_can_see_are_announced_in_plain_words():
     X = np.linspace(0, 1, 60)[:, None]
     y = np.sin(9 * X[:, 0]) > 0
     spoiled = pytest.warns(UserWarning, match="they are so nearly dependent")
-    with spoiled, pytest.warns(UserWarning, match="left out: up to rounding") as seen:
+    gap = pytest.warns(ConvergenceWarning, match="rounding in expansion_.*has left a duality gap")
+    with gap, spoiled, pytest.warns(UserWarning, match="left out: up to rounding") as seen:
         IncrementalSVMClassifier(GaussianBasis(widths=1.0), max_basis=40).fit(X, y)
     assert "x̂" not in str(seen[0].message)
     assert "Use fewer or narrower functions" in str(seen[0].message)
@@ -382,11 +416,13 @@ def test_functions_left_out_that_samples_can_see_are_announced_in_plain_words():
 def test_coefficients_that_rounding_spoils_are_announced_and_the_sizes_before_are_sound():
     rng = np.random.default_rng(3)
     X, y, C = rng.normal(size=(40, 2)), rng.integers(0, 2, 40), 1e4
-    with pytest.warns(
-        UserWarning, match="from .* functions on they are so nearly dependent"
-    ) as seen:
+    nearly = pytest.warns(UserWarning, match="from .* functions on they are so nearly dependent")
+    with nearly as seen, pytest.warns(ConvergenceWarning, match="has left"):
         model = IncrementalSVMClassifier(GaussianBasis(X, 3.0), C=C, max_basis=35).fit(X, y)
-    assert model.refused_.size == 0  # nothing else would have said so
+    assert model.refused_.size == 0
+    # The solver's gap is small at every step, that of f as predicted is not.
+    assert max(step.certificate.relative_gap for step in model.path_) <= model.tol
+    assert model.certificate_.relative_gap > 1e-3
     first = next(int(str(w.message).split()[1]) for w in seen if "nearly" in str(w.message))
     for k in (first - 10, first - 1):
         f, w = model.decision_function(X, n_basis=k), model._weights[k - 1]

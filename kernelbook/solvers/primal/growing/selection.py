@@ -123,8 +123,14 @@ class IncrementalPath:
     def certificate(self):
         return Certificate.joint(s.certificate for s in self.solutions)
 
+    def trained_on(self, rows, size):
+        """A mask of those samples of a problem that the classifier of this size is trained on."""
+        if not self._only_centers:
+            return np.ones(rows.size, dtype=bool)
+        return np.isin(rows, self.factor.chosen[:size])
+
     def _solve_at_centers(self, rows, sign, C):
-        known = np.isin(rows, self.factor.chosen)
+        known = self.trained_on(rows, len(self.factor.chosen))
         X, P = self.factor.X[rows[known]], self.P[rows[known]]
         if not known.any():
             k, l = X.shape[1], P.shape[1]
