@@ -16,7 +16,7 @@ export class Cell {
     this.alt = node.querySelector(".cell_output img")?.alt ?? "";
     this.mayFail = node.classList.contains("tag_raises-exception");
     this.mark = element("span", { class: "kb-mark", role: "status" });
-    this.bar = element("div", { class: "kb-bar", role: "group", "aria-label": `Code cell ${number}` });
+    this.bar = element("div", { class: "kb-bar", role: "group", "aria-label": `Buttons of code cell ${number}` });
     // Code that only draws is folded away; its buttons stay in sight where they can do something.
     this.fold = node.querySelector(":scope > details");
     (live && this.fold ? this.fold : this.input).after(this.bar);
@@ -55,7 +55,10 @@ export class Cell {
     this.resetButton = this.button("Reset", () => this.reset());
     this.resetButton.hidden = true;
     this.bar.append(this.mark);
-    this.output = element("div", { class: "cell_output kb-output docutils container", "aria-live": "off" });
+    this.output = element("div", {
+      class: "cell_output kb-output docutils container", "aria-live": "off", role: "group",
+      "aria-label": `Output of code cell ${this.number}, from this page`,
+    });
     this.output.hidden = true;
     this.node.append(this.output);
   }

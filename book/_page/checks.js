@@ -37,6 +37,32 @@
 
   const reply = (content) => element("div", {}, ...content);
 
+  // A formula in words.  To a screen reader a button is its name alone, without the formulas inside.
+  const spoken = (node) => {
+    const [a, b, c] = [...node.children].map(spoken);
+    const raised = (to) => (/^[′*+~]$/.test(to) ? to : to === "⊤" ? " transposed" : ` to the ${to}`);
+    switch (node.localName) {
+      case "mi": case "mn": case "mo": case "mtext": return node.textContent.normalize("NFKC").replace(/\u2061/g, "");
+      case "msub": case "munder": return `${a} sub ${b}`;
+      case "msup": case "mover": return `${a}${raised(b)}`;
+      case "msubsup": case "munderover": return `${a} sub ${b}${raised(c)}`;
+      case "mfrac": return `${a} over ${b}`;
+      case "msqrt": return `root of ${[...node.children].map(spoken).join(" ")}`;
+      default: return [...node.children].map(spoken).join(" ");
+    }
+  };
+
+  const named = (button) => {
+    if (!button.querySelector("mjx-container")) return;
+    const copy = button.cloneNode(true);
+    for (const formula of copy.querySelectorAll("mjx-container")) {
+      const math = formula.querySelector("math");
+      formula.replaceWith(math ? spoken(math) : "");
+    }
+    const words = copy.textContent.replace(/\s+/g, " ").replace(/([([{]) /g, "$1").replace(/ ([)\]},.])/g, "$1").trim();
+    button.setAttribute("aria-label", button.dataset.verdict ? `${button.dataset.verdict}: ${words}` : words);
+  };
+
   // "No." in bold at the head of a reply, in its first paragraph if it begins with one.
   const open = (made, word) => {
     const first = made.firstElementChild;
@@ -70,6 +96,7 @@
         const verdict = i === right ? "right" : "wrong";
         button.dataset.verdict = verdict;
         button.dataset.mark = TRIED[verdict];
+        named(button);
         say(verdict, waiting[i]);
       });
       option.replaceChildren(button);
@@ -120,4 +147,7 @@
     if (options) choice(box, options, answer.querySelector(":scope > ol"));
     else value(box, answer);
   }
+  addEventListener("load", () => window.KERNELBOOK_MATH?.then(() => {
+    for (const button of document.querySelectorAll(".kb-choice")) named(button);
+  }));
 })();

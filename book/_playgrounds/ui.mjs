@@ -33,7 +33,7 @@ export function slider({ name, label, min, max, step, value, log = false, show =
     type: "range", id, name, min: log ? Math.log10(min) : min, max: log ? Math.log10(max) : max, step,
   });
   input.value = log ? Math.log10(value) : value;
-  const output = element("output", { for: id });
+  const output = element("output", { for: id, "aria-live": "off" }); // a slider that moves says its value itself
   const tell = () => {
     const text = show(toValue(Number(input.value)));
     output.textContent = text;
@@ -168,7 +168,7 @@ export function legend(entries) {
       : svgElement("path", { class: kind, d: "M1 7H27" }));
     return element("li", {}, key, text);
   });
-  const list = element("ul", { class: "pg-legend" }, ...items);
+  const list = element("ul", { class: "pg-legend", "aria-label": "Legend" }, ...items);
   list.only = (kinds) => entries.forEach(([kind], i) => { items[i].hidden = !kinds.includes(kind); });
   return list;
 }

@@ -3,16 +3,15 @@
 import json
 import re
 import shutil
-import signal
 import socket
 import subprocess
-import sys
 import urllib.error
 import urllib.request
 
 import pytest
 import websocket
 
+from tests.book.live import Live
 from tests.paths import HTML, ROOT
 
 NODE = shutil.which("node")
@@ -31,27 +30,6 @@ def test_the_modules_pass_their_own_tests(modules):
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
     assert "# fail 0" in done.stdout
-
-
-@pytest.fixture(scope="module")
-def address(interruptible):
-    """The address that `make live` prints."""
-    if not (HTML / "_static" / "live.js").exists():
-        pytest.skip("no built book: `make book` or `make strict` first")
-    server = subprocess.Popen(
-        [sys.executable, str(ROOT / "tools" / "live_book.py"), "--no-browser", "--port=18890"],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    for line in server.stdout:
-        if found := re.search(r"http://\S+", line):
-            break
-    else:
-        pytest.fail("the server ended before it printed an address")
-    yield found.group()
-    server.send_signal(signal.SIGINT)
-    assert server.wait(timeout=30) == 0
-    server.stdout.close()
 
 
 def origin_of(address):
@@ -130,42 +108,6 @@ def test_pages_of_other_origins_are_refused(address, browser):
 
 
 # --------------------------------------------------------------------------------- in the browser
-
-
-class Live:
-    """A chapter and its cells."""
-
-    def __init__(self, page):
-        self.page, self.cells = page, page.locator(".cell:has(.kb-bar)")
-
-    def press(self, i, name):
-        self.cells.nth(i).get_by_role("button", name=name, exact=True).click()
-
-    def says(self, i, words):
-        self.page.wait_for_function(
-            """([i, words]) => document.querySelectorAll('.cell .kb-bar')[i]
-                .querySelector('.kb-mark').textContent.includes(words)""",
-            arg=[i, words],
-            timeout=90_000,
-        )
-
-    def panel(self, words):
-        self.page.wait_for_function(
-            "words => document.querySelector('.kb-panel').textContent.includes(words)",
-            arg=words,
-            timeout=30_000,
-        )
-
-    def write(self, i, code):
-        if not self.cells.nth(i).locator("textarea").count():
-            self.press(i, "Edit")
-        self.cells.nth(i).locator("textarea").fill(code)
-
-    def code(self, i):
-        return self.cells.nth(i).locator("textarea").input_value()
-
-    def shown(self, i):
-        return self.cells.nth(i).locator(".kb-output")
 
 
 @pytest.fixture(scope="module")
