@@ -244,7 +244,8 @@ class Kernel(Parameters, Differentiable):
         ndarray of shape (m,) or (m, k)
         """
         self._require_dense(X=X)
-        check_callable("tick", tick)
+        if tick is not silent:
+            check_callable("tick", tick)
         X = as_matrix(X, "X")
         columns = as_coefficients(c, X.shape[0])
         with np.errstate(over="ignore", invalid="ignore"):
@@ -267,7 +268,8 @@ class Kernel(Parameters, Differentiable):
         -------
         Panels
         """
-        check_callable("tick", tick)
+        if tick is not silent:
+            check_callable("tick", tick)
         X, Z = self._rows(X, Z)
         fill = self._checked(self._fill_seen(X, Z))
         return Panels(fill, X.shape[0], Z.shape[0], parallel=self._thread_safe, tick=tick)
