@@ -29,7 +29,7 @@ import numpy as np
 from kernelbook.course.assignment import Assignment, source
 
 from .attacks import CODE, RETURNS
-from .attacks_files import NOTEBOOKS
+from .attacks_files import NOTEBOOKS, flooded
 from .attacks_text import VECTORS, written
 from .helpers import notebook, save
 
@@ -349,7 +349,7 @@ def _attacks():
     The order is such that thirty hold some of each kind.
     """
     words = [("hostile words", f"words-{k}", _in_words(k)) for k in range(6)]
-    files = [("hostile files", name, _in_a_file(NOTEBOOKS[name])) for name in FILES]
+    files = [("hostile files", name, _in_a_file(spoil)) for name, spoil in FILES.items()]
     names = [n for n in CODE if n not in SLOW]
     names = [*sorted(SLOW)[:2], *names[:: max(1, len(names) // 9)]][:11]
     code = [("hostile code", name, _in_a_cell(CODE[name])) for name in names]
@@ -358,14 +358,13 @@ def _attacks():
     return [*words, *files, *code]
 
 
-FILES = (
-    "points-in-metadata",
-    "strange-tags",
-    "injection",
-    "bottomless-json",
-    "surrogates",
-    "widgets",
-)
+FILES = {
+    name: NOTEBOOKS[name]
+    for name in ("points-in-metadata", "strange-tags", "injection", "bottomless-json")
+} | {
+    "flooded": flooded,
+    "damaged-cells": lambda made: json.dumps({"cells": [1] * 100_000}),
+}
 
 
 def _none(assignment, readable=True, essays=None):
