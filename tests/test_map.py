@@ -40,6 +40,14 @@ def named_chapters(file):
     return {chapter for line in FILES[file] for chapter in re.findall(r"book/[\w/]+", line)}
 
 
+WITHOUT_CODE = {
+    "book/free/columns",  # tables from the user's side: which column goes where
+    "book/free/generalization",  # bounds, and the simulations beside them
+    "book/free/generalized_representer",  # a theorem
+}
+"""Chapters of parts II to V that explain no algorithm of the library."""
+
+
 @pytest.mark.parametrize("path", PATHS)
 def test_a_path_in_contributing_exists(path):
     assert (ROOT / path).exists()
@@ -64,3 +72,13 @@ def test_a_chapter_names_files_that_exist_and_name_it(chapter):
     for file in sorted(set(re.findall(r"kernelbook/[\w/]+\.py", CHAPTERS[chapter]))):
         assert file in FILES, f"{chapter} names {file}, which does not exist"
         assert chapter in named_chapters(file)
+
+
+def test_a_chapter_that_explains_an_algorithm_names_its_file():
+    silent = {
+        chapter
+        for chapter, text in CHAPTERS.items()
+        if chapter.split("/")[1] in ("free", "primal", "computing")
+        and not re.search(r"kernelbook/[\w/]+\.py", text)
+    }
+    assert silent == WITHOUT_CODE

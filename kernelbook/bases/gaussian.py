@@ -1,4 +1,7 @@
-"""Gaussians of several widths in L₂: paper C, section 3.1, and its two readings."""
+"""Gaussians of several widths in L₂: paper C, section 3.1, and its two readings.
+
+Chapter: book/primal/bases
+"""
 
 from typing import Any, Self
 

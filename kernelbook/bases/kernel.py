@@ -1,4 +1,7 @@
-"""Translates of a kernel: the basis in which the primal learner is the kernel machine."""
+"""Translates of a kernel: the basis in which the primal learner is the kernel machine.
+
+Chapter: book/primal/bases
+"""
 
 from typing import Any, Self
 

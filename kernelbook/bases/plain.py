@@ -1,4 +1,7 @@
-"""Bases without centres: the coordinates, and functions of your own."""
+"""Bases without centres: the coordinates, and functions of your own.
+
+Chapter: book/primal/bases
+"""
 
 from typing import Any, Self
 

@@ -4,6 +4,8 @@ Finite sums f = Σ a_p φ'_p + Σ c_i H(z_i, ·) are dense in H_K, contain what 
 allows as a solution, and have inner products in closed form:
 
     ⟨f, g⟩ = Σ a_p b_p + Σ c_i d_j H(z_i, w_j).
+
+Chapter: book/free/construction
 """
 
 from dataclasses import dataclass

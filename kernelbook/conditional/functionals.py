@@ -3,6 +3,8 @@
 Any such pair defines a projector Πg = Σ μ_p(g) φ'_p onto H₀ and with it a conditional kernel.  Each
 function below makes one kind of pair from the feature matrix P of some points; all of them are
 finite combinations of point evaluations, except the abstract points of `virtual`.
+
+Chapters: book/free/virtual, book/free/invariance
 """
 
 from collections.abc import Sequence

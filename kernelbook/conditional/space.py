@@ -1,4 +1,7 @@
-"""The space H_K as an object, and its two kernels as kernels; the theory is in `__init__`."""
+"""The space H_K as an object, and its two kernels as kernels; the theory is in `__init__`.
+
+Chapter: book/free/construction
+"""
 
 import warnings
 from copy import copy

@@ -19,6 +19,8 @@ if c∘v_k = 0 for all k, and Σ_k (c_i v_ki)² = c_i² L(x_i, x_i).  Gaussian �
 of the point x = 0.  Multiples with a > 0 inherit it; a = 0 is allowed, and gives the zero kernel,
 under which only the free features are learned.
 
+Chapter: book/foundations/common_kernels
+
 References
 ----------
 Schur, J. reine angew. Math. 140 (1911); Schölkopf & Smola, *Learning with Kernels* (2002),

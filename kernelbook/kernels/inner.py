@@ -7,6 +7,8 @@ more points than that the Gram matrix is singular, and neither kernel is *strict
 definite.
 
 Rows may be SciPy sparse: texts, one-hot codes.  The matrix that comes out is dense.
+
+Chapter: book/foundations/common_kernels
 """
 
 from typing import Any, ClassVar

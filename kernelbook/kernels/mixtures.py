@@ -5,6 +5,8 @@ exactly if it mixes Gaussians, φ(r) = ∫ exp(−r²t) dμ(t) with μ ≥ 0: th
 Laplacian exp(−r), the Matérn functions (gamma-distributed 1/t), the rational quadratic
 (gamma-distributed t).  They are strictly positive definite unless μ sits at t = 0.
 
+Chapter: book/foundations/common_kernels
+
 References
 ----------
 Schoenberg, Annals of Mathematics 39 (1938); Rasmussen & Williams, *Gaussian Processes for Machine

@@ -11,6 +11,8 @@ a number rounds it in its last digit; differences lose no more than that digit w
 ∂K/∂log width = σ, of one width among several σ·(x_k − z_k)²/(w_k s)², and in x the vector
 −σ·(x − z)/r².  All are finite, and at r = 0 they are 0.
 
+Chapter: book/foundations/common_kernels
+
 References
 ----------
 Schoenberg, Annals of Mathematics 39 (1938); Wendland, *Scattered Data Approximation* (2005),

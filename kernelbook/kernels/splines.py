@@ -12,6 +12,8 @@ and the dimension d are both odd, or both even, they are fundamental solutions o
 a factor, and interpolation with them minimizes a bending energy.  They have no width: changing the
 unit of length multiplies them and adds a polynomial, which the free features absorb.
 
+Chapter: book/free/thin_plates
+
 References
 ----------
 Micchelli, Constructive Approximation 2 (1986); Wendland, *Scattered Data Approximation* (2005),

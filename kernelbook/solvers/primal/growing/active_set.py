@@ -22,6 +22,8 @@ One round costs a product with X̂ and a Cholesky factor as large as F, O(nk + k
 are those of the proximal point method, with ε on the diagonal, and repeating them removes the
 influence of ε: samples that coincide do no harm.
 
+Chapter: book/primal/incremental
+
 References
 ----------
 Hintermüller, Ito & Kunisch (2002), *The primal-dual active set strategy as a semismooth Newton

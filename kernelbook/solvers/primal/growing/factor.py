@@ -21,6 +21,8 @@ selection rule chooses.  So a function is *postponed* while η times the largest
 units of the squared norm, exceeds `MAX_PIVOT_ERROR` (threshold pivoting).  The farthest never
 waits, and distances only fall: in the end every function is chosen or refused.
 
+Chapter: book/primal/incremental
+
 References
 ----------
 Giesen, Laue & Mueller (2012), section 3.2.  Higham (2002), *Accuracy and stability of numerical

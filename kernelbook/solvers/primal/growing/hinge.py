@@ -13,6 +13,8 @@ Two facts for selection rules.  The objective never rises, since w_{k+1} = 0 is 
 cannot fall by more than ½g², g = Σ β_i x̂_{i,k+1}: the old β is feasible in the new dual, where its
 value is less by ½g².
 
+Chapter: book/primal/incremental
+
 References
 ----------
 Giesen, Laue & Mueller (2012), section 3.2.

@@ -24,6 +24,8 @@ objectives and bounds are summed.
 its functions are centred, and on no others; only the rule that chooses the next one may read all
 labels.  In coordinates it differs in one thing: the loss is summed over those samples.
 
+Chapter: book/primal/incremental
+
 References
 ----------
 Giesen, Laue & Mueller (2012), sections 3.2 and 4.2.  Smola & Schölkopf (2000), *Sparse greedy

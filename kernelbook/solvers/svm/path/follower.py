@@ -1,4 +1,7 @@
-"""`ParametricQP`: follow a solution, move it to another problem, keep it accurate."""
+"""`ParametricQP`: follow a solution, move it to another problem, keep it accurate.
+
+Chapter: book/primal/path
+"""
 
 from copy import copy
 

@@ -9,6 +9,8 @@ indices at a time.  Adding a block J to S, with B = H_SJ,
 and taking a block away undoes it: if M⁻¹ = [A  B ; Bᵀ D] with the block last, the inverse
 without it is A − BD⁻¹Bᵀ.  Both cost O(|S|²).  Blocks of two are needed because H has a zero
 corner: a feature can only be in S together with a sample that sees it.
+
+Chapter: book/primal/path
 """
 
 import numpy as np

@@ -1,4 +1,7 @@
-"""The pivots of `ParametricQP`: samples change places, with three special cases."""
+"""The pivots of `ParametricQP`: samples change places, with three special cases.
+
+Chapter: book/primal/path
+"""
 
 import numpy as np
 

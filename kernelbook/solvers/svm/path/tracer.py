@@ -7,6 +7,8 @@ and put *every* sample at its upper bound, β = C₁ w∘y, λ = 0: this is opti
 Pᵀβ = q, q = Pᵀ(C₁w∘y).  Lead q to zero, along a path that is piecewise affine, too.
 From there C goes down to 0 and up to `C_max`.  Downwards the unknown is θ = β/C, whose box is
 fixed, and the parameter is 1/C: the last piece, on which θ is constant, then has no end.
+
+Chapter: book/primal/path
 """
 
 import numpy as np
