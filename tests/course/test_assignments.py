@@ -13,6 +13,7 @@ import yaml
 from kernelbook.course.assignment import copies, kind_of, load, source
 from kernelbook.course.grading import Grader
 from kernelbook.course.grading.frames import Found
+from kernelbook.course.grading.hints import hint
 from kernelbook.course.grading.inputs import draw, draw_all
 from kernelbook.course.release import CODE_STUB, TEXT_STUB, release, student_version
 from kernelbook.course.sandbox import Limits, inside
@@ -256,6 +257,26 @@ def rounded(answer, question):
         return tuple(rounded(a, question) for a in answer)
     answer = np.asarray(answer, dtype=float)
     return answer + 0.5 * question.nearly * np.abs(answer).max(initial=0.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "same"),
+    [
+        ("kernels", "witness", lambda c: -c),
+        ("virtual", "pick_anchors", lambda chosen: chosen[::-1]),
+        ("primal", "truncate", lambda T: -T[:, ::-1]),
+    ],
+)
+def test_a_slip_is_recognized_in_any_of_its_forms(name, function, same):
+    assignment = load(name, ASSIGNMENTS)
+    (question,) = (q for q in assignment.questions if q.name == function)
+    assert {q.name for q in assignment.questions if q.canonical} == {function}
+    cases = draw(question, "forms")
+    for slip in question.slips:
+        values = [np.array(same(slip.function(*copies(c.arguments)))) for c in cases]
+        assert hint(question, cases, values) == slip.hint
+    for strange in ("x", None, (), 1.0, np.zeros((2, 0))):
+        assert hint(question, cases, [strange] * len(cases)) is None
 
 
 @needs_sandbox
