@@ -4,6 +4,7 @@ Chapter: book/free/construction
 """
 
 import warnings
+from collections.abc import Mapping
 from copy import copy
 from typing import Any, Self
 
@@ -27,6 +28,8 @@ from kernelbook.features import (
     as_features,
     check_order,
     evaluate,
+    feature_slopes,
+    replaced,
 )
 from kernelbook.kernels import Kernel, as_kernel
 
@@ -123,12 +126,17 @@ class ConditionalKernel:
                 "scaled features, or points farther apart.",
                 stacklevel=2,
             )
-        # B_pq = μ_pμ_qΦ, and M = A⁻¹, which takes coefficients of φ to coefficients of φ'.
-        self._B = self._M = np.eye(self.n_free_)
+        # M = A⁻¹, which takes coefficients of φ to coefficients of φ'.
+        self._M = np.eye(self.n_free_)
         if not mu.abstract:
-            self._B = mu.W @ self._moments(mu.points)
             self._M = mu.W @ evaluate(self.features_, mu.points)
+        self._apply_twice()
         return self
+
+    def _apply_twice(self):
+        """B_pq = μ_pμ_qΦ, of the kernel as it is."""
+        mu = self.functionals_
+        self._B = np.eye(self.n_free_) if mu.abstract else mu.W @ self._moments(mu.points)
 
     def _choose(self, X, P):
         l = P.shape[1]
@@ -266,7 +274,8 @@ class SpaceKernel(Kernel):
     """H + weight · Σ φ'_p φ'_p of a `ConditionalKernel`: H for weight 0, K for weight 1.
 
     With E = φ'(X), S_ip = μ_pΦ(x_i, ·) and V = S − E(B + weight·I)/2 this is Φ − EVᵀ − VEᵀ: the
-    base kernel and a correction of rank 2ℓ, so tiles and products cost what those of Φ cost.
+    base kernel and a correction of rank 2ℓ, so tiles and products cost what those of Φ cost.  E
+    does not depend on Φ, and V is linear in it: derivatives are those of Φ, corrected likewise.
     """
 
     def __init__(self, space: "ConditionalKernel", weight: float) -> None:
@@ -302,6 +311,80 @@ class SpaceKernel(Kernel):
     def _factors(self, X):
         space, E = self.space, self.space.cardinal(X)
         return E, space._moments(X) - E @ (space._B + self.weight * np.eye(space.n_free_)) / 2
+
+    # -------------------------------------------------------------------------- derivatives
+
+    @property
+    def kernel(self) -> Kernel:
+        """The base kernel Φ, to which the parameters belong."""
+        return self.space.kernel_
+
+    @property
+    def _has_gradient(self):
+        return self.kernel._has_gradient
+
+    def tunable(self) -> dict[str, float]:
+        """See `Differentiable.tunable`: the parameters of the base kernel."""
+        return {f"kernel__{name}": value for name, value in self.kernel.tunable().items()}
+
+    def tuned(self, values: Mapping[str, float]) -> Self:
+        """See `Differentiable.tuned`: the kernel of a space with the same anchors."""
+        space = copy(self.space)
+        space.kernel_, space._kernels = self.kernel.copy(), None
+        twin: Any = super(SpaceKernel, SpaceKernel(space, self.weight)).tuned(values)
+        twin.space._apply_twice()
+        return twin
+
+    def _factor_slopes(self, X, E):
+        """∂V/∂log θ for each parameter, an (m, ℓ) array; E does not depend on any."""
+        mu = self.space.functionals_
+        if mu.abstract or not self.space.n_free_:
+            return [np.zeros_like(E)] * len(self.kernel.tunable())
+        own = self.kernel.gram_gradient(mu.points).values()
+        slopes = self.kernel.gram_gradient(X, mu.points).values()
+        return [S @ mu.W.T - E @ (mu.W @ B @ mu.W.T) / 2 for S, B in zip(slopes, own, strict=True)]
+
+    def _fill_slopes(self, X, Z):
+        fill_base = self.kernel._fill_slopes_seen(X, Z)
+        EX, VX, EZ, VZ = self._both(X, Z)
+        dVX = self._factor_slopes(X, EX)
+        dVZ = dVX if Z is X else self._factor_slopes(Z, EZ)
+
+        def fill(rows, cols, out, slopes):
+            fill_base(rows, cols, out, slopes)
+            out -= EX[rows] @ VZ[cols].T + VX[rows] @ EZ[cols].T
+            for slope, left, right in zip(slopes, dVX, dVZ, strict=True):
+                slope -= EX[rows] @ right[cols].T + left[rows] @ EZ[cols].T
+
+        return fill
+
+    def _factors_along(self, X):
+        """∂E/∂x_k and ∂V/∂x_k, (d, m, ℓ) each."""
+        space, mu = self.space, self.space.functionals_
+        dE = np.array(
+            [
+                feature_slopes(lambda t, k=k: space.cardinal(replaced(X, k, t)), X[:, k])
+                for k in range(X.shape[1])
+            ]
+        )
+        dV = -dE @ (space._B + self.weight * np.eye(space.n_free_)) / 2
+        if not mu.abstract and space.n_free_:
+            dV += self.kernel.gradient_x(X, mu.points) @ mu.W.T
+        return dE, dV
+
+    def _gradient_x(self, X, Z):
+        EZ, VZ = self._factors(Z)
+        dE, dV = self._factors_along(X)
+        return self.kernel._gradient_x_seen(X, Z) - dE @ VZ.T - dV @ EZ.T
+
+    def _jet(self, X):
+        value, first, mixed = self.kernel._jet_seen(X)
+        (E, V), (dE, dV) = self._factors(X), self._factors_along(X)
+        return (
+            value - 2 * np.einsum("ip,ip->i", E, V),
+            first - np.einsum("kip,ip->ki", dE, V) - np.einsum("kip,ip->ki", dV, E),
+            mixed - 2 * np.einsum("kip,kip->ki", dE, dV),
+        )
 
     def _both(self, X, Z):
         left = self._factors(X)

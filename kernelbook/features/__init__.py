@@ -23,6 +23,7 @@ Then λ is not unique; `kernelbook.numeric.column_space` reduces P to its range 
 | `formula` | a formula on the columns of a table |
 | `given` | the matrix P beside a precomputed kernel |
 | `naming` | what the columns of P are called, and which belong together |
+| `slopes` | derivatives of features, from their values |
 | `tables` | data frames of pandas and polars, and text in their columns |
 | `required` | which features a conditionally positive definite kernel needs |
 """
@@ -42,6 +43,7 @@ from kernelbook.features.maps import (
 )
 from kernelbook.features.naming import feature_groups, feature_names, lost_features
 from kernelbook.features.required import check_order
+from kernelbook.features.slopes import FACTORS, STEPS, feature_slopes, spread
 from kernelbook.features.tables import (
     encoded,
     like,
@@ -53,6 +55,8 @@ from kernelbook.features.tables import (
 from kernelbook.numeric.arrays import is_frame
 
 __all__ = [
+    "FACTORS",
+    "STEPS",
     "Constant",
     "Formula",
     "FunctionFeatures",
@@ -67,12 +71,14 @@ __all__ = [
     "evaluate",
     "feature_groups",
     "feature_names",
+    "feature_slopes",
     "fit_features",
     "is_frame",
     "like",
     "lost_features",
     "refuse_text",
     "replaced",
+    "spread",
     "take_rows",
     "text_levels",
 ]

@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kernelbook.estimators._validation import check_flags
 from kernelbook.estimators.least_squares.effects import Effects, check_level
-from kernelbook.features import replaced, take_rows
+from kernelbook.features import feature_slopes, replaced, take_rows
 from kernelbook.inference import derivatives
 from kernelbook.inference.table import Estimates
 
@@ -102,7 +102,7 @@ class EffectsAndSlopes(Effects):
         predictor = self._solution.predictor
         points = predictor.from_origin(X)
         for k in numbers:
-            slopes = derivatives.feature_slopes(self._features_along(given, X, k, what), X[:, k])
+            slopes = feature_slopes(self._features_along(given, X, k, what), X[:, k])
             if not np.isfinite(slopes).all():
                 row = int(np.flatnonzero(~np.isfinite(slopes).all(axis=1))[0])
                 raise ValueError(
