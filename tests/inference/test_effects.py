@@ -283,11 +283,11 @@ def test_conditionally_positive_definite_kernels_have_components_but_no_deviatio
 
 
 REFUSALS = {
-    "is no component; there are Intercept": lambda m, X: m.test_component("soil"),
+    "is no component; use one of Intercept": lambda m, X: m.test_component("soil"),
     "interval=1.5 must lie between": lambda m, X: m.predict(X, interval=1.5),
     "pass one of them": lambda m, X: m.predict(X, return_std=True, interval=0.9),
     "noise=True changes how sure": lambda m, X: m.predict(X, noise=True),
-    "X has no column 'y', but x, dist, soil": lambda m, X: m.predict_gradient(X, ["y"]),
+    "X has no column 'y'; choose from x, dist, soil": lambda m, X: m.predict_gradient(X, ["y"]),
     "has levels, and no derivative": lambda m, X: m.predict_gradient(X),
     "n_samples=0": lambda m, X: m.sample_y(X, 0),
     "level must be a number": lambda m, X: m.summary("x"),
