@@ -8,7 +8,6 @@ is code, such as a function as a kernel or a feature, cannot be written, and the
 A pickle, in contrast, is a program that `joblib.load` runs.  Load one only if it is your own.
 """
 
-import io
 import json
 import os
 import zipfile
@@ -18,9 +17,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-__all__ = ["load", "save"]
+from kernelbook.verifier.reading import FORMAT, SPARSE, VERSION, read
 
-FORMAT, VERSION = "kernelbook model", 1
+__all__ = ["load", "save"]
 
 CLASSES = {
     "estimators.grls": "GRLSRegressor GRLSClassifier",
@@ -46,8 +45,6 @@ CLASSES = {
     "solvers.grls.saddle_factor": "PackedSymmetric NullSpaceFactor SchurFactor",
 }
 """module: classes, under their names in the file, if these are others than in the module."""
-
-SPARSE = {"csr_array": sparse.csr_array, "csr_matrix": sparse.csr_matrix}
 
 
 def _known():
@@ -176,91 +173,4 @@ def load(path: str | os.PathLike) -> Any:
         raise TypeError(
             f"path={path!r:.60} must be the name of a file that model.save has written."
         )
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return _read(archive)
-    except (zipfile.BadZipFile, KeyError, IndexError, TypeError, AttributeError, ValueError) as why:
-        raise ValueError(
-            f"path={os.fspath(path)!r} is not a model that this version can load: {why}.  Use a "
-            "file that model.save has written, with this version or an older one."
-        ) from None
-
-
-def _read(archive):
-    with archive.open("model.json") as file:
-        head = json.load(io.TextIOWrapper(file, "utf-8"))
-    if not isinstance(head, dict) or head.get("format") != FORMAT:
-        raise ValueError(f"it does not say that its format is {FORMAT!r}")
-    if head.get("version") != VERSION:
-        raise ValueError(f"its version is {head.get('version')!r}, and this one reads {VERSION}")
-    if head.keys() - {"format", "version", "fingerprint", "model"}:
-        raise ValueError("its head has entries that this version does not know")
-    arrays = []
-    for k in range(len(archive.namelist()) - 1):
-        with archive.open(f"arrays/{k}.npy") as file:
-            arrays.append(np.lib.format.read_array(file, allow_pickle=False))
-    model = _Reader(arrays).value(head["model"])
-    if not hasattr(model, "certificate_"):
-        raise ValueError("what it has is no fitted learner")
-    return model
-
-
-class _Reader:
-    def __init__(self, arrays):
-        self.arrays, self.objects = arrays, {}
-
-    def value(self, node):
-        if node is None or isinstance(node, bool | int | float | str):
-            return node
-        if isinstance(node, list):
-            return [self.value(v) for v in node]
-        kind = next(iter(node))
-        read = getattr(self, f"_{kind}", None) if kind in KINDS else None
-        if read is None:
-            raise ValueError(f"it has a value of the kind {kind!r}")
-        return read(node)
-
-    def _float(self, node):
-        return {"nan": np.nan, "inf": np.inf, "-inf": -np.inf}[node["float"]]
-
-    def _tuple(self, node):
-        return tuple(self.value(v) for v in node["tuple"])
-
-    def _dict(self, node):
-        return {self.value(k): self.value(v) for k, v in node["dict"]}
-
-    def _slice(self, node):
-        return slice(*map(self.value, node["slice"]))
-
-    def _array(self, node):
-        return self.arrays[node["array"]]
-
-    def _scalar(self, node):
-        return self.arrays[node["scalar"]][()]
-
-    def _objects(self, node):
-        return np.array(self.value(node["objects"]), dtype=object)
-
-    def _sparse(self, node):
-        name, *parts, shape = node["sparse"]
-        return SPARSE[name](tuple(map(self.value, parts)), shape=tuple(shape))
-
-    def _type(self, node):
-        return _class_of(node["type"])
-
-    def _same(self, node):
-        return self.objects[node["same"]]
-
-    def _object(self, node):
-        cls = _class_of(node["object"])
-        made = self.objects[node["number"]] = object.__new__(cls)
-        checked = cls.__module__.startswith("kernelbook.kernels")  # the rules of its parameters
-        for name, value in node["state"].items():
-            if checked:
-                setattr(made, name, self.value(value))
-            else:
-                vars(made)[name] = self.value(value)
-        return made
-
-
-KINDS = frozenset("float tuple dict slice array scalar objects sparse type same object".split())
+    return read(path, _class_of)

@@ -14,6 +14,7 @@ Chapter: book/back/verify
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import combinations
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ import numpy as np
 from kernelbook.verifier.balls import Ball
 from kernelbook.verifier.fits import EPS, Untrue, over_basis, over_samples
 from kernelbook.verifier.models import Unknown, features
+from kernelbook.verifier.reading import read, record
 from kernelbook.verifier.stated import check_parameters
 
 __all__ = ["Verdict", "fingerprint", "verify"]
@@ -95,7 +97,8 @@ def verify(
 
     Parameters
     ----------
-    model : fitted learner
+    model : fitted learner, or the name of a file that `model.save` has written
+        Of a file nothing but numbers and words is read: no class of a learner is loaded.
     X, y, sample_weight, P
         What it was fitted to.
     tol : float
@@ -119,6 +122,8 @@ def verify(
     refuted
       because Pᵀc is 2.5e-04 and not 0; the certificate says 0.0e+00
     """
+    if isinstance(model, str | PathLike):
+        model = read(model, record)
     raw, X, y, w, P = _checked(model, X, y, sample_weight, P, tol)
     assumed: set[str] = set()
     try:
@@ -194,7 +199,7 @@ def _problems(model, y, w):
         for column in np.reshape(y, (len(y), -1)).T.astype(np.float64):
             yield every, column, w
         return
-    classes, squared = np.asarray(model.classes_), hasattr(model, "reg")
+    classes, squared = np.asarray(model.classes_), hasattr(model, "reg_")
     codes = np.searchsorted(classes, y).clip(max=len(classes) - 1)
     if (classes[codes] != y).any():
         raise Untrue("y has labels that are not among classes_")
@@ -239,8 +244,8 @@ def _parts(model, raw, X, y, w, P, assumed):
     X = X[kept][:, kept] if isinstance(getattr(model, "kernel", None), str) else X[kept]
     problems = list(_problems(model, y[kept], w[kept]))
     claims = model.certificate_.parts or (model.certificate_,)
-    squared = hasattr(model, "reg")
-    gamma = float(getattr(model, "reg_", model.reg)) if squared else 0.5
+    squared = hasattr(model, "reg_")
+    gamma = float(model.reg_) if squared else 0.5
     duals = [] if getattr(model, "solver_", "") == "nystrom" else _duals(model, kept, m)
     counts = {len(problems), len(claims), len(lam), len(duals) or len(lam)}
     if len(counts) > 1 or lam.shape[1] != P.h.shape[1]:
