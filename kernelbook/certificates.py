@@ -48,10 +48,11 @@ class Certificate:
     constraint : float
         ‖Pᵀc‖ of the kernel coefficients that are kept, relative to Σ|P_ip c_i|.
     kkt : float
-        The largest violation of an optimality condition, in the units of the learner's `tol`.
-        A statement about the fitted values f(x_i) on the sample.  It does not say how far c and
-        λ are from the best ones, nor f at other points: where the problem hardly determines
-        them, fitted values that are right to ten digits can come from very different c and λ.
+        The largest violation of an optimality condition: for support vector machines in units
+        of the margin y f, for least squares in units of y.  A statement about the fitted values
+        f(x_i) on the sample.  It does not say how far c and λ are from the best ones, nor f at
+        other points: where the problem hardly determines them, fitted values that are right to
+        ten digits can come from very different c and λ.
     parts : tuple of Certificate
         When several problems were solved (outputs, classes, pairs of classes), one for each, in
         their order.  The fields above then describe the joint problem: sums of `primal` and
@@ -62,6 +63,20 @@ class Certificate:
         negative by rounding alone is 0.
     relative_gap : float
         The gap in units of the objective.
+
+    Notes
+    -----
+    **Tolerances.**  The certificate decides, whatever the solver: where it shows more than
+    `tol`, `fit` ends with a `ConvergenceWarning`.  What is compared is the number that the users
+    of such a learner set elsewhere, or that they can read f by.
+
+    - `SVMGBClassifier`: `kkt`, the margins, as for scikit-learn's SVC.
+    - `GRLSRegressor`, `GRLSClassifier` and their CV forms: `kkt`, the error of the fitted values.
+    - `PrimalSVMClassifier` and `IncrementalSVMClassifier`: `relative_gap`, the objective, and w
+      with it; of a path, at every step.
+
+    Of several problems each must pass.  For all learners a `relative_gap` above 10⁻³ warns too,
+    however large `tol` is, unless f fits y to rounding.
 
     Examples
     --------
