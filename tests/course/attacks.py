@@ -352,6 +352,56 @@ print("FOUND" if libc.shmget(1, 1 << 33, 0o1600) >= 0 else "no")
 print("FOUND" if libc.memfd_create(b"x", 0) >= 0 else "no")
 print("FOUND" if os.path.exists("/dev/shm") else "no")
 """,
+    "semaphores": """
+import ctypes, os
+libc = ctypes.CDLL(None)
+for k in range(20):  # each of 2 MB that no limit counts
+    if libc.semget(0, 32000, 0o1600) >= 0:
+        print("FOUND", k)
+""",
+    "pinned-pages": """
+import ctypes, os
+libc = ctypes.CDLL(None)
+here, there = os.pipe()
+page = ctypes.create_string_buffer(4096)
+vector = (ctypes.c_void_p * 2)(ctypes.addressof(page), 4096)
+if libc.vmsplice(there, vector, 1, 2) >= 0:  # of a huge page all of it would stay
+    print("FOUND vmsplice")
+also = os.pipe()
+os.write(there, b"x")
+if libc.tee(here, also[1], 1, 2) >= 0 or libc.splice(here, None, also[1], None, 1, 2) >= 0:
+    print("FOUND splice")
+""",
+    "kernel-objects": """
+import ctypes, socket
+libc = ctypes.CDLL(None)
+for name, arguments in (("inotify_init", ()), ("inotify_init1", (0,)), ("fanotify_init", (0, 0))):
+    if getattr(libc, name)(*arguments) >= 0:
+        print("FOUND", name)
+context = ctypes.c_ulong()
+if libc.syscall(206, 1000, ctypes.byref(context)) == 0 or libc.syscall(447, 0) >= 0:
+    print("FOUND io_setup or memfd_secret")
+socket.socketpair()
+print("FOUND socketpair")
+""",
+    "unseen-children": """
+import os, signal, time
+for s in range(1, 65):
+    try:
+        signal.signal(s, signal.SIG_IGN)  # of SIGCHLD: nobody waits, and no clock counts them
+    except (OSError, ValueError):
+        pass
+while True:
+    try:
+        if os.fork() == 0:
+            end = time.perf_counter() + 0.004
+            while time.perf_counter() < end:
+                pass
+            os._exit(0)
+    except OSError:
+        pass
+    time.sleep(0.003)
+""",
     "output-flood": "while True:\n    print('spam ' * 100000)\n",
     "infinite-loop": "while True:\n    pass\n",
     "stubborn-loop": """

@@ -248,6 +248,7 @@ def test_limits_are_named_where_they_ended_something(graded):
         "code-forged-flood": "MB was returned",
         "code-stubborn-loop": "the notebook waited for more than 25 s",
         "code-earned-sleep": "the notebook waited for more than 25 s",
+        "code-unseen-children": "more than 500 processes or threads were started",
         "code-infinite-loop": "off by",  # the cell was ended, and the functions were called
         "code-exit": "the code ended before this was called",
         "returns-endless": "stopped after 1.5 s of computing",

@@ -16,6 +16,7 @@ from kernelbook.course.intake.finding import find
 from kernelbook.course.intake.reading import CELLS, REMARKS, read
 from kernelbook.course.reports.standing import Standing
 from kernelbook.course.showing.page import page
+from kernelbook.course.showing.text import FORMULA, as_html
 
 from .attacks_files import flooded
 from .helpers import load
@@ -135,6 +136,25 @@ def test_notebooks_that_could_be_meant_are_compared_one_at_a_time(tmp_path):
     put(tmp_path, "cyd/work.zip", b"PK\x01\x02" * 20_000 + packed([1]))
     (found,) = (h for h in find(tmp_path, "small") if h.entry == "cyd")
     assert "more than the 2000" in found.trouble
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_zip_file_that_unpacks_to_more_than_it_says_is_refused(assignment, tmp_path, method):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", method) as archive:
+        archive.writestr("small.ipynb", bytes(100 * MB))
+    raw = stream.getvalue().replace((100 * MB).to_bytes(4, "little"), (9).to_bytes(4, "little"))
+    put(tmp_path, "eve/work.zip", raw)
+    with memory(peak=45, kept=1):
+        found = read(only(tmp_path), assignment)
+    assert "is packed in an unusual way" in found.trouble
+
+
+def test_formulas_without_an_end_are_given_up_soon():
+    assert ".+?" not in FORMULA.pattern  # or each opening would be followed to the end of the text
+    for opening in (r"\[", r"\(", r"\begin{a}"):
+        assert "<math" not in as_html(opening * 5_000)
+    assert "<math" in as_html(r"\[ a \] \( b \) \begin{aligned} c \end{aligned} $$d$$")
 
 
 def test_zip_files_of_a_class_are_not_in_memory_together(assignment, tmp_path):

@@ -461,6 +461,8 @@ def test_owners_are_read_from_the_names_of_exports():
     assert owner("Jörg Müller_48213_assignsubmission_file_") == Owner("Jörg Müller", "48213", "")
     assert owner("muellerjoerg_LATE_4_9_x_y.ipynb") == Owner("muellerjoerg", "4", "x_y.ipynb", True)
     assert owner("muellerjoerg_4_9_x_y.ipynb") == Owner("muellerjoerg", "4", "x_y.ipynb", False)
+    both = "eve_3_9_Bob_4_assignsubmission_file_small.ipynb"  # Eve's file in Canvas, not Bob's
+    assert owner(both) == Owner(both)
     assert owner("ada_lovelace") == Owner("ada_lovelace")
     assert folded("Müller, Jörg") == folded("JÖRG  MÜLLER") == folded("Jo\u0308rg Mu\u0308ller")
     assert safe_name("Jörg Müller").startswith("Jorg-Muller-")

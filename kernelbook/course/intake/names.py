@@ -35,7 +35,12 @@ class Owner:
 
 
 def owner(text: str) -> Owner:
-    """What the name of a folder or file says; plain names are the owner's own."""
+    """What the name of a folder or file says; plain names are the owner's own.
+
+    A name that both systems could have made is nobody's: in one of them it is a student's idea.
+    """
+    if MOODLE.fullmatch(text) and CANVAS.fullmatch(text):
+        return Owner(text)
     if found := MOODLE.fullmatch(text):
         return Owner(found["name"].strip(), found["id"], found["rest"])
     if found := CANVAS.fullmatch(text):

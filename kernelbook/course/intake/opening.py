@@ -128,6 +128,11 @@ def zip_members(
                     f"the {MAX_BYTES >> 20} MB that are read; clear its outputs and hand it in "
                     "again"
                 )
+            # Of the others Python unpacks everything at once, whatever size is asked for.
+            if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise Unreadable(
+                    f"{name} in {shown} is packed in an unusual way; hand in the notebook itself"
+                )
             try:
                 with opened() as stream, zipfile.ZipFile(stream) as archive:
                     with archive.open(info) as member:

@@ -26,6 +26,7 @@ class Limits:
     returned: int = 8 << 20
     lines: int = 20_000  # on the channel for results
     processes: int = 3  # the runner, one question, and bubblewrap's own in a user namespace
+    started: int = 500  # processes and threads, one after another
 
     @property
     def waiting(self):

@@ -2,7 +2,8 @@
 
 bubblewrap hides files, processes and the network.  What remains are the calls that could build new
 things out of nothing: sockets, further namespaces (with them, file systems whose size nobody
-limits), shared memory outside the address-space limit, tracing.  Honest assignments use none of
+limits), memory outside the address-space limit (shared, semaphores, pages that stay in a pipe),
+tracing.  Honest assignments use none of
 them, so they fail with EPERM.  `clone3`, whose flags a filter cannot see, says ENOSYS, and the C
 library then uses `clone`, whose flags it can.
 
@@ -25,6 +26,7 @@ ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 CLONE = {"x86_64": 56, "aarch64": 220}
 DENIED = {  # number on x86_64, number on aarch64
     "socket": (41, 198),
+    "socketpair": (53, 199),
     "unshare": (272, 97),
     "setns": (308, 268),
     "mount": (165, 40),
@@ -41,9 +43,19 @@ DENIED = {  # number on x86_64, number on aarch64
     "perf_event_open": (298, 241),
     "userfaultfd": (323, 282),
     "memfd_create": (319, 279),
+    # Memory of the kernel's, or pages kept when their process has given them back
     "shmget": (29, 194),
+    "semget": (64, 190),
     "mq_open": (240, 180),
     "msgget": (68, 186),
+    "vmsplice": (278, 75),
+    "splice": (275, 76),
+    "tee": (276, 77),
+    "memfd_secret": (447, 447),
+    "io_setup": (206, 0),
+    "inotify_init": (253, 26),
+    "inotify_init1": (294, 26),
+    "fanotify_init": (300, 262),
     "io_uring_setup": (425, 425),
     "open_tree": (428, 428),
     "move_mount": (429, 429),

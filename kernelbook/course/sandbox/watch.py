@@ -72,6 +72,8 @@ class Watch:
         """Which limit has been reached, if any."""
         if self.clocks.computed + self.clocks.waited > self.limits.total:
             return f"the time limit of {self.limits.total:g} s for all of it ended"
+        if self.clocks.started > self.limits.started:
+            return f"more than {self.limits.started} processes or threads were started"
         if self.clocks.waited - self.waited > self.most:
             return f"{self.stage} waited for more than {self.most:g} s"
         return None

@@ -19,12 +19,13 @@ __all__ = ["MOST", "as_html", "plain"]
 MOST = 20_000  # characters shown of one cell
 # Control characters, and those that turn around the direction of what follows.
 UNSHOWN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# Of bounded length: each of ten thousand openings would look for its end through all of the text.
 FORMULA = re.compile(
-    r"(?<!\\)\$\$(?P<display>.+?)(?<!\\)\$\$"
+    r"(?<!\\)\$\$(?P<display>.{1,2000}?)(?<!\\)\$\$"
     r"|(?<![\\$])\$(?P<inline>[^$]+?)(?<!\\)\$(?!\d)"
-    r"|\\\[(?P<bracket>.+?)\\\]"
-    r"|\\\((?P<paren>.+?)\\\)"
-    r"|(?P<environment>\\begin\{(?P<name>[a-z]+\*?)\}.+?\\end\{(?P=name)\})",
+    r"|\\\[(?P<bracket>.{1,2000}?)\\\]"
+    r"|\\\((?P<paren>.{1,2000}?)\\\)"
+    r"|(?P<environment>\\begin\{(?P<name>[a-z]+\*?)\}.{1,2000}?\\end\{(?P=name)\})",
     re.DOTALL,
 )
 
