@@ -1,7 +1,7 @@
-"""Restricted likelihood beside nlme and mgcv: thirteen models, their numbers stored.
+"""Restricted likelihood, coefficients, errors and edf beside nlme and mgcv: thirteen models.
 
-`tests/reference/reml.R` made the table and the numbers.  Where R's search stops early, its optimum
-is not ours to 10⁻⁶; then our numbers *at R's parameters* are compared, and ours are no worse.
+`tests/reference/reml.R` made the table and the numbers, which are stored.  Where R's search stops
+early, its optimum is not ours to 10⁻⁶; then our numbers *at R's parameters* are compared, and ours are no worse.
 """
 
 import json
@@ -100,12 +100,59 @@ def test_random_effects_are_those_of_lme(name):
     assert log_l == pytest.approx(theirs["log_likelihood"], abs=1e-9)
 
 
-@pytest.mark.parametrize("name", SMOOTH)
-def test_splines_are_those_of_mgcv(name):
-    column, features, kernel = SMOOTH[name]
-    theirs = R[name]
+LEVELS = {  # for each coefficient of mgcv's linear part, the columns to change, and to what
+    "smoothing spline": [{"z": 0.0}, {"z": 1.0}],
+    "thin plate": [{}],
+    "spline and a factor": [{"h": 0}, {"h": 1}, {"h": 2}],
+}
+
+
+@pytest.fixture(scope="module", params=list(SMOOTH))
+def spline(request):
+    column, features, kernel = SMOOTH[request.param]
     model = GRLSRegressor(kernel, features, tune="reml").fit(TABLE, TABLE[column])
+    return request.param, model, R[request.param]
+
+
+def test_splines_are_those_of_mgcv(spline):
+    _, model, theirs = spline
     mean, std = model.predict(TABLE, return_std=True)
     np.testing.assert_allclose(mean, theirs["fitted"], rtol=1e-8)
     np.testing.assert_allclose(std, theirs["se"], rtol=1e-6)
     assert model.scale_ * model.reg_ * M == pytest.approx(theirs["scale"], rel=1e-8)
+
+
+def test_effective_degrees_of_freedom_are_those_of_mgcv(spline):
+    name, model, theirs = spline
+    assert model.leave_one_out().leverage.sum() == pytest.approx(theirs["edf"], rel=1e-6)
+    said = dict(model.summary().facts)["Effective df"]
+    assert said == f"{theirs['edf']:.2f} of {M}"
+    column, features, kernel = SMOOTH[name]
+    stiff = GRLSRegressor(kernel, features, reg=10 * model.reg_).fit(TABLE, TABLE[column])
+    edf = stiff.leave_one_out().leverage.sum()
+    assert edf == pytest.approx(theirs["edf_at_tenfold_penalty"], rel=1e-6)
+
+
+def test_restricted_likelihoods_differ_as_those_of_mgcv(spline):
+    """Its score has a constant that depends on the basis; differences have none."""
+    _, model, theirs = spline
+    best, stiff = (model.criteria({"reg": f * model.reg_})["reml"] for f in (1.0, 10.0))
+    loss = theirs["reml_at_tenfold_penalty"] - theirs["reml"]
+    assert best - stiff == pytest.approx(loss, rel=1e-7)
+
+
+def test_linear_coefficients_are_those_of_mgcv(spline):
+    """mgcv's smooth has the mean zero over the sample: its intercept is the mean of f elsewhere.
+
+    A kernel that is only conditionally definite has no standard errors of coefficients; those of
+    the functionals of f, which mgcv's coefficients are, come from the joint covariance.
+    """
+    name, model, theirs = spline
+    tables = [TABLE.assign(**change) for change in LEVELS[name]]
+    f, V = model.predict(pd.concat(tables), return_cov=True)
+    levels = len(tables)
+    contrast = np.eye(levels) - np.outer(np.arange(levels) > 0, np.eye(levels)[0])
+    rows = np.kron(contrast, np.full(M, 1 / M))
+    np.testing.assert_allclose(rows @ f, np.atleast_1d(theirs["coef"]), rtol=1e-8)
+    se = np.sqrt(np.einsum("ki,ij,kj->k", rows, V, rows))
+    np.testing.assert_allclose(se, np.atleast_1d(theirs["coef_se"]), rtol=1e-6)
