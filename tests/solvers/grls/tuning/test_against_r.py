@@ -1,7 +1,8 @@
 """Restricted likelihood, coefficients, errors and edf beside nlme and mgcv: thirteen models.
 
 `tests/reference/reml.R` made the table and the numbers, which are stored.  Where R's search stops
-early, its optimum is not ours to 10⁻⁶; then our numbers *at R's parameters* are compared, and ours are no worse.
+early, its optimum is not ours to 10⁻⁶; then our numbers *at R's parameters* are compared, and ours
+are no worse.
 """
 
 import json
