@@ -43,8 +43,8 @@ def build_pdf():
     if missing := [name for name in ("xelatex", "latexmk") if not shutil.which(name)]:
         sys.exit(
             f"{' and '.join(missing)} missing; on Debian: apt-get install latexmk texlive-xetex "
-            "texlive-latex-extra texlive-fonts-extra fonts-texgyre fonts-texgyre-math "
-            "fonts-dejavu xindy"
+            "texlive-latex-extra texlive-fonts-recommended texlive-fonts-extra fonts-texgyre "
+            "fonts-texgyre-math fonts-dejavu xindy"
         )
     log = ROOT / "_build" / "pdf.log"
     log.parent.mkdir(exist_ok=True)

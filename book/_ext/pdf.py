@@ -7,6 +7,12 @@ argument, and a square at its end.
 The answer to a question under "Check yourself" is a box that folds, inside a
 box.  On paper it is a paragraph of the question's own box.
 
+Solutions stand open behind their exercises on paper, where nothing folds.  So
+they are gathered at the end of each chapter, and an exercise names the page.
+
+A table of references has columns as wide as what they hold: its formulas do not
+fit into thirds of a line.
+
 sphinx-exercise knows the number of an exercise of the same chapter only; one of
 another chapter would be printed as two question marks.
 
@@ -21,9 +27,17 @@ from pathlib import Path
 
 from docutils import nodes
 from inks import ink_for_paper
-from sphinx.addnodes import number_reference
+from sphinx.addnodes import (
+    number_reference,
+    start_of_file,
+    tabular_col_spec,
+)
 from sphinx.transforms.post_transforms import SphinxPostTransform
-from sphinx_exercise.nodes import exercise_latex_number_reference
+from sphinx_exercise.nodes import (
+    exercise_latex_number_reference,
+    is_exercise_node,
+    solution_node,
+)
 from sphinx_proof.nodes import proof_node
 
 
@@ -70,6 +84,84 @@ class OpenAnswers(SphinxPostTransform):
                 answer.replace_self([nodes.paragraph("", "", word), *content])
 
 
+def exercise_number(env, label):
+    """A link to an exercise, by its number."""
+    chapter = env.sphinx_exercise_registry[label]["docname"]
+    number = env.toc_fignumbers[chapter]["exercise"][label]
+    words = env.config.numfig_format["exercise"]
+    text = words % ".".join(map(str, number))
+    return exercise_latex_number_reference("", text, refid=label)
+
+
+class SolutionsLast(SphinxPostTransform):
+    default_priority = 410
+    formats = ("latex",)
+
+    def run(self, **options):
+        exercises = {
+            node["label"]: node
+            for node in self.document.findall(is_exercise_node)
+        }
+        places = {}
+        for solution in list(self.document.findall(solution_node)):
+            label, about = solution["label"], solution["target_label"]
+            chapter = self.chapter(solution)
+            if chapter not in places:
+                name = f"solutions-{len(places) + 1}"
+                places[chapter] = nodes.section(
+                    "", nodes.title("", "Solutions"), ids=[name], names=[name]
+                )
+                chapter += places[chapter]
+            solution.parent.remove(solution)
+            link = exercise_number(self.env, about)
+            page = self.env.sphinx_exercise_registry[label]["docname"]
+            here = "".join(
+                rf"\label{{{name}}}"
+                for name in (f"solution:{label}", f"{page}:{label}")
+            )
+            places[chapter].extend(
+                [
+                    nodes.raw("", rf"\phantomsection{here}", format="latex"),
+                    nodes.paragraph("", "", nodes.strong("", "", link)),
+                    *solution.children[1:],
+                ]
+            )
+            if about in exercises:
+                there = f"solution:{label}"
+                words = rf"Solution: page~\pageref*{{{there}}}"
+                words = rf"\hyperref[{there}]{{\emph{{{words}}}}}"
+                exercises[about] += nodes.paragraph(
+                    "", "", nodes.raw("", words, format="latex")
+                )
+
+    def chapter(self, node):
+        """The outermost section of a node's page."""
+        while not isinstance(node, (start_of_file, nodes.document)):
+            if isinstance(node, nodes.section):
+                found = node
+            node = node.parent
+        return found
+
+
+class WideColumns(SphinxPostTransform):
+    default_priority = 400
+    formats = ("latex",)
+    tables = {"equations.md": (0.28, 0.36, 0.3)}  # noqa: RUF012
+
+    def run(self, **options):
+        for table in list(self.document.findall(nodes.table)):
+            shares = self.tables.get(Path(table.source or "").name)
+            if shares is None:
+                continue
+            columns = "".join(
+                rf">{{\raggedright\arraybackslash}}p{{{share}\linewidth}}"
+                for share in shares
+            )
+            table["classes"].append("longtable")
+            place = table.parent.index(table)
+            table.parent.insert(place, tabular_col_spec(spec=columns))
+
+
 class ExercisesElsewhere(SphinxPostTransform):
     default_priority = 400
     formats = ("latex",)
@@ -79,12 +171,7 @@ class ExercisesElsewhere(SphinxPostTransform):
         for node in list(self.document.findall(number_reference)):
             label = node.get("refuri", "").partition("#")[2]
             if label in exercises:
-                chapter = exercises[label]["docname"]
-                number = self.env.toc_fignumbers[chapter]["exercise"][label]
-                words = self.config.numfig_format["exercise"]
-                text = words % ".".join(map(str, number))
-                there = exercise_latex_number_reference("", text, refid=label)
-                node.replace_self(there)
+                node.replace_self(exercise_number(self.env, label))
 
 
 PDF = "kernelbook.pdf"
@@ -130,4 +217,6 @@ def setup(app):
     app.add_post_transform(PlainProofs)
     app.add_post_transform(OpenAnswers)
     app.add_post_transform(ExercisesElsewhere)
+    app.add_post_transform(SolutionsLast)
+    app.add_post_transform(WideColumns)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
