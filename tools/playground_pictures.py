@@ -19,7 +19,8 @@ PICTURES = ROOT / "book" / "_static" / "playgrounds"
 README = ROOT / "book" / "_static" / "readme.png"
 FIT = ROOT / "book" / "_static" / "fit.png"
 FORECAST = ROOT / "book" / "evidence" / "keep.ipynb", "keep-forecast"
-HIDE = ".pg-controls, .pg-numbers, .pg-note, .pg-chosen .pg-hit, .pg-bar, .pg-field"
+CHOSEN = ".pg-chosen .pg-hit, .pg-key-mark-chosen"
+HIDE = f".pg-controls, .pg-numbers, .pg-note, {CHOSEN}, .pg-bar, .pg-field"
 
 
 def main():

@@ -9,7 +9,9 @@ The playgrounds are JavaScript modules in `book/_playgrounds`, one idea a file;
     ```
 
 `:start: degree=-1;width=0.4` sets controls as a link to a state does (sliders
-by their positions), `:compact:` leaves out all but the plot and the controls.
+by their positions), `:compact:` leaves out all but the plot and the controls,
+`:without: printed` the controls that it names, where the text has not explained
+them yet.
 
 Without JavaScript, in the PDF and in the EPUB, a picture and the sentence
 stand in its place: `book/_static/playgrounds/<name>.png`, made by
@@ -35,6 +37,7 @@ class Playground(SphinxDirective):
         "alt": directives.unchanged_required,
         "start": directives.unchanged_required,
         "compact": directives.flag,
+        "without": directives.unchanged_required,
     }
     has_content = True
 
@@ -53,6 +56,8 @@ class Playground(SphinxDirective):
         )
         if "compact" in self.options:
             place += "data-compact "
+        if "without" in self.options:
+            place += f'data-without="{html.escape(self.options["without"])}" '
         if "start" in self.options:
             start = html.escape("".join(self.options["start"].split()))
             place += f'data-start="{start}" '

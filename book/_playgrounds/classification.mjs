@@ -148,7 +148,9 @@ export function classification(root) {
   const controls = element("div", { class: "pg-controls" }, features.row, width.row, C.row, next.row);
   if ("compact" in root.dataset) { // the picture of a first page: a plot, three controls and the two parts
     next.row.hidden = true;
-    root.append(stage([editor.node], [controls, pair, note]), view.live);
+    const words = legend([["line-border", "the border"], ["line-margin", "the margins"],
+      ["mark mark-minus mark-support", "support vector"]]);
+    root.append(stage([editor.node, words], [controls, pair, note]), view.live);
   } else {
     root.append(stage([editor.node, key], [controls, pair, note]), editor.bar, numbers.list, view.live);
     permalink(root, { points: { points, keys: ["x", "y", "label"] } }, go);

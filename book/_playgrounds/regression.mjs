@@ -105,7 +105,7 @@ export function regression(root) {
     go();
   });
   editor.bar.append(reset);
-  const key = legend([["line-free", "G-RLS"], ["line-ridge", "ridge regression"],
+  const key = legend([["line-free", "G-RLS: polynomials free"], ["line-ridge", "ridge regression: nothing free"],
     ["line-wrong", "(26) as printed"], ["line-trend", "free part"], ["mark mark-sample", "samples"],
     ["mark mark-anchor", "first samples, the anchors of (26)"]]);
   root.append(

@@ -131,6 +131,8 @@ export function figure(plot, text) {
 export function permalink(root, lists, changed) {
   const name = root.dataset.playground;
   const controls = [...root.querySelectorAll(".pg-controls [name]")];
+  const without = (root.dataset.without ?? "").split(" ");
+  for (const input of controls) if (without.includes(input.name)) input.closest(".pg-control").hidden = true;
   for (const list of Object.values(lists)) list.place ??= (p) => p;
   const restore = (text) => {
     if (!text || !read(text, controls, lists)) return;
@@ -160,13 +162,13 @@ export function permalink(root, lists, changed) {
 }
 
 /** What a line or a mark means: entries [class, text]; `legend.only(classes)` hides the others. */
-export function legend(entries) {
-  const items = entries.map(([kind, text]) => {
+export function legend(entries, selected = "selected") {
+  const items = [...entries, ["mark-chosen", selected]].map(([kind, text]) => {
     const key = svgElement("svg", { viewBox: "0 0 28 14", width: 28, height: 14, "aria-hidden": "true" });
     key.append(kind.startsWith("mark")
-      ? svgElement("path", { class: kind, d: markPath(kind.includes("plus") ? "square" : kind.includes("anchor") ? "diamond" : "circle", 14, 7, 5) })
+      ? svgElement("path", { class: kind, d: markPath(kind.includes("plus") ? "square" : kind.includes("anchor") ? "diamond" : "circle", 14, 7, kind === "mark-chosen" ? 7 : 5) })
       : svgElement("path", { class: kind, d: "M1 7H27" }));
-    return element("li", {}, key, text);
+    return element("li", { class: `pg-key-${kind.split(" ")[0]}` }, key, text);
   });
   const list = element("ul", { class: "pg-legend", "aria-label": "Legend" }, ...items);
   list.only = (kinds) => entries.forEach(([kind], i) => { items[i].hidden = !kinds.includes(kind); });

@@ -94,7 +94,7 @@ def test_formulas_and_paragraphs_are_read_in_order(chapter):
 
 def test_a_playground_makes_sense_in_its_order(chapter):
     _, lines = chapter
-    task = "Try it. The solid curve has ⟨1,𝑥,𝑥2⟩ free"
+    task = "Try it. The solid curve is generalized regularized least squares"
     what = "What to see: without free features the narrow kernel falls to zero"
     part = inside(lines, task, what)
     order = [

@@ -98,6 +98,11 @@ def finds_kriging(page, press):
     press(page.locator(".search-button__button:visible").first)
     page.wait_for_selector("#pst-search-dialog input:focus")
     page.keyboard.type("kriging")
+    glass = page.locator("#pst-search-dialog form > svg").bounding_box()
+    typed = page.locator("#pst-search-dialog input").evaluate(
+        "e => e.getBoundingClientRect().left + parseFloat(getComputedStyle(e).paddingLeft)"
+    )
+    assert glass["x"] + glass["width"] <= typed  # nothing lies over what is typed
     page.keyboard.press("Enter")
     page.wait_for_url("**/search.html?q=kriging")
     first = page.locator("#search-results li a").first

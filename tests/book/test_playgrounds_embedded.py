@@ -51,6 +51,7 @@ def test_a_playground_follows_the_hand_inside_its_chapter(page, chapter, line, d
 def test_without_free_features_a_narrow_kernel_falls_to_zero(page):
     """The guided task of chapter 1, with what to see."""
     ground = Playground(page, "foundations/regularized_approximation")
+    assert ground.root.locator("input[name=printed]").is_hidden()  # of chapter 10: `:without:`
     start = ground.line("line-free"), ground.line("line-ridge")
     slider = ground.root.locator("input[name=width]")
     first = slider.input_value()
