@@ -10,14 +10,27 @@ UNTYPED = {
     "kernelbook.bases.centers",
     "kernelbook.course",
     "kernelbook.datasets",
-    "kernelbook.distributed",
-    "kernelbook.distributed_scores",
-    "kernelbook.estimators",
+    "kernelbook.estimators.least_squares.blocks",
     "kernelbook.experiments",
     "kernelbook.papers",
     "kernelbook.solvers",
 }
 """Rooms whose public signatures are not typed yet.  This list may only shrink."""
+
+TYPED = {
+    "kernelbook.solvers.grls.methods",
+    "kernelbook.solvers.primal.predicted",
+    "kernelbook.solvers.primal.solve",
+    "kernelbook.solvers.svm.path.svm_path",
+    "kernelbook.solvers.svm.solve",
+}
+"""What is typed already in these rooms.  This list may only grow."""
+
+
+def exempt(module):
+    return module not in TYPED and any(
+        module == room or module.startswith(f"{room}.") for room in UNTYPED
+    )
 
 
 def public_functions(body, prefix=""):
@@ -42,9 +55,12 @@ def untyped(module):
     return found
 
 
-@pytest.mark.parametrize(
-    "module",
-    [m for m in MODULES if not any(m == room or m.startswith(f"{room}.") for room in UNTYPED)],
-)
+@pytest.mark.parametrize("module", [m for m in MODULES if not exempt(m)])
 def test_public_signatures_have_types(module):
     assert untyped(module) == []
+
+
+@pytest.mark.parametrize("room", sorted(UNTYPED))
+def test_a_room_is_exempt_only_while_it_must_be(room):
+    inside = [m for m in MODULES if m == room or m.startswith(f"{room}.")]
+    assert any(untyped(m) for m in inside if m not in TYPED), f"{room} is typed: delete its entry"

@@ -20,6 +20,7 @@ Letters 97 (2006).
 
 from dataclasses import dataclass
 from functools import partial, reduce
+from typing import Any, Self
 
 import numpy as np
 
@@ -30,7 +31,7 @@ __all__ = ["Survey", "fit_blocks"]
 _PILOT = 2000
 
 
-def fit_blocks(job, X, y, sample_weight=None):
+def fit_blocks(job: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
     """The sums of a job over Dask collections.
 
     Parameters
@@ -107,7 +108,9 @@ class Survey:
     rows: np.ndarray
 
     @classmethod
-    def of(cls, X, y, w, labels=False, drawn=0, seed=0):
+    def of(
+        cls, X: Any, y: Any, w: np.ndarray, labels: bool = False, drawn: int = 0, seed: int = 0
+    ) -> Self:
         """The survey of a block."""
         X = np.asarray(X, dtype=np.float64)
         w = np.ones(len(X)) if w is None else np.asarray(w, dtype=np.float64)
@@ -119,11 +122,13 @@ class Survey:
             keys = np.log(np.random.RandomState(seed).uniform(size=len(w))) / w
         return cls(low, high, found, len(w), drawn, *_largest(drawn, keys, X))
 
-    def merge(self, other):
+    def merge(self, other: "Survey") -> "Survey":
         """The survey of two sets of rows together."""
         keys = np.concatenate([self.keys, other.keys])
         rows = np.concatenate([self.rows, other.rows])
-        labels = None if self.labels is None else np.union1d(self.labels, other.labels)
+        labels = self.labels
+        if labels is not None and other.labels is not None:
+            labels = np.union1d(labels, other.labels)
         low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
         count = self.count + other.count
         return Survey(low, high, labels, count, self.drawn, *_largest(self.drawn, keys, rows))

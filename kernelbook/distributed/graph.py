@@ -1,5 +1,8 @@
 """Blocks of Dask collections, and sums over them in a tree."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from kernelbook.numeric.arrays import is_collection
@@ -9,7 +12,7 @@ __all__ = ["aligned_blocks", "row_blocks", "tree_sum"]
 _BRANCHES = 8
 
 
-def tree_sum(parts, combine=sum):
+def tree_sum(parts: Any, combine: Callable = sum) -> Any:
     """All delayed parts combined, in a tree of at most eight branches at a node, computed."""
     import dask
 
@@ -21,7 +24,7 @@ def tree_sum(parts, combine=sum):
     return result
 
 
-def aligned_blocks(X, y, sample_weight):
+def aligned_blocks(X: Any, y: Any, sample_weight: Any) -> Any:
     """A triple of delayed blocks (X, y, w) for each block of X."""
     others = {"y": y, "sample_weight": sample_weight}
     for name, value in others.items():
@@ -49,7 +52,7 @@ def aligned_blocks(X, y, sample_weight):
     return list(zip(*columns, strict=True))
 
 
-def row_blocks(X, name):
+def row_blocks(X: Any, name: str) -> Any:
     """The row blocks of a collection as delayed objects, and their lengths (NaN: unknown)."""
     if hasattr(X, "rechunk"):
         if X.ndim > 1:

@@ -1,5 +1,8 @@
 """f, its deviation and labels at the rows of a collection, block by block, when asked for."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from kernelbook.distributed.graph import row_blocks
@@ -7,7 +10,7 @@ from kernelbook.distributed.graph import row_blocks
 __all__ = ["map_labels", "map_rows"]
 
 
-def map_rows(work, X, outputs=()):
+def map_rows(work: Callable, X: Any, outputs: tuple = ()) -> Any:
     """work(block) for the row blocks of X as one Dask array, each row of shape `outputs`."""
     import dask
     import dask.array as da
@@ -25,7 +28,7 @@ def _call(work, part):
     return work(part)
 
 
-def map_labels(classes, f):
+def map_labels(classes: Any, f: Any) -> Any:
     """The label of the largest value, block by block."""
     if f.ndim == 1:
         return f.map_blocks(_sign_labels, classes, dtype=classes.dtype)

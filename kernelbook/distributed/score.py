@@ -15,7 +15,9 @@ References
 Statistician 37 (1983).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +26,7 @@ from kernelbook.distributed.graph import aligned_blocks, tree_sum
 __all__ = ["Accuracy", "Squares", "score_blocks"]
 
 
-def score_blocks(block_score, X, y, sample_weight=None):
+def score_blocks(block_score: Callable, X: Any, y: Any, sample_weight: Any = None) -> float:
     """The score of a learner on Dask collections with the same blocks; computed now.
 
     `block_score(X, y, w)` is the `Squares` or `Accuracy` of a block.
@@ -66,7 +68,7 @@ class Accuracy:
 
     __radd__ = __add__
 
-    def score(self):
+    def score(self) -> float:
         return float(self.right / self.weight)
 
 
@@ -81,7 +83,7 @@ class Squares:
     left: np.ndarray
 
     @classmethod
-    def of(cls, y, f, w):
+    def of(cls, y: Any, f: np.ndarray, w: np.ndarray) -> Any:
         """Of two matrices with a column for each output; 0 where all weights are zero."""
         weight = w.sum()
         if weight == 0:
@@ -104,7 +106,7 @@ class Squares:
 
     __radd__ = __add__
 
-    def score(self):
+    def score(self) -> float:
         """R²; NaN for a single sample."""
         if self.rows < 2:
             return float("nan")

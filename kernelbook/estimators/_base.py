@@ -9,10 +9,11 @@ feature matrix is passed beside it as `P`, in `fit` and in `predict`, unless the
 `None` or `"constant"`.
 """
 
+import os
 from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -62,17 +63,17 @@ _REMEDIES = {
 }
 
 
-def as_given(raw, X):
+def as_given(raw: Any, X: Any) -> Any:
     """X as the features see it: a data frame as it is, since they may select columns by name."""
     return X if isinstance(raw, np.ndarray) or not is_frame(raw) else raw
 
 
-def constant_columns(P):
+def constant_columns(P: np.ndarray) -> np.ndarray:
     """The numbers of the columns that are a constant other than zero."""
     return np.flatnonzero((P == P[:1]).all(axis=0) & (P[:1] != 0).any(axis=0))
 
 
-def in_memory(what, *arrays):
+def in_memory(what: str, *arrays: Any) -> None:
     """An error for Dask collections, where scikit-learn would gather them on this machine."""
     if any(map(is_collection, arrays)):
         raise TypeError(
@@ -152,7 +153,7 @@ class FreeFeatureEstimator(BaseEstimator):
     def _precomputed(self):
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
-    def set_params(self, **params):
+    def set_params(self, **params: Any) -> Self:
         """Set parameters by name, `kernel__width` reaching into the kernel; returns the learner."""
         translate_parameters(type(self), params, ValueError)
         for name, inside, rest in (key.partition("__") for key in params):
@@ -199,7 +200,7 @@ class FreeFeatureEstimator(BaseEstimator):
             ):
                 check_random_state(seed)
 
-    def save(self, path):
+    def save(self, path: str | os.PathLike) -> None:
         """Write the fitted learner to a file without code, conventionally "….kb".
 
         `kernelbook.load` reads it.  What is code, such as a function as a kernel or a feature,
@@ -208,7 +209,13 @@ class FreeFeatureEstimator(BaseEstimator):
         check_is_fitted(self)
         save(self, path)
 
-    _private_state = ("_pairwise", "_takes_sparse", "_n_free", "_columns", "_centers")
+    _private_state: tuple[str, ...] = (
+        "_pairwise",
+        "_takes_sparse",
+        "_n_free",
+        "_columns",
+        "_centers",
+    )
     """Attributes of a fit whose names do not end in an underscore."""
 
     def _reset(self):

@@ -14,6 +14,7 @@ With two classes there is one problem, its sign is + for the second class, and t
 decision value, not two.
 """
 
+from collections.abc import Iterator
 from itertools import combinations
 
 import numpy as np
@@ -23,13 +24,15 @@ __all__ = ["SCHEMES", "binary_problems", "class_scores", "members", "predicted"]
 SCHEMES = ("ovo", "ovr")
 
 
-def members(codes, n_classes):
+def members(codes: np.ndarray, n_classes: int) -> list[np.ndarray]:
     """The samples of each class, in their order."""
     order = np.argsort(codes, kind="stable")
     return np.split(order, np.cumsum(np.bincount(codes, minlength=n_classes))[:-1])
 
 
-def binary_problems(codes, n_classes, scheme):
+def binary_problems(
+    codes: np.ndarray, n_classes: int, scheme: str
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield (rows, sign) for each problem; `codes` holds 0 … n_classes − 1.
 
     One against one, the samples of the first class come before those of the second.
@@ -46,7 +49,7 @@ def binary_problems(codes, n_classes, scheme):
             yield np.arange(codes.size), np.where(codes == k, 1.0, -1.0)
 
 
-def class_scores(F, n_classes, scheme):
+def class_scores(F: np.ndarray, n_classes: int, scheme: str) -> np.ndarray:
     """The decision function: (n,) for two classes, otherwise (n, n_classes).
 
     Parameters
@@ -67,7 +70,7 @@ def class_scores(F, n_classes, scheme):
     return votes + confidence / (3 * (np.abs(confidence) + 1))
 
 
-def predicted(scores):
+def predicted(scores: np.ndarray) -> np.ndarray:
     """Codes of the winning classes; f = 0 between two classes is the first."""
     if scores.ndim == 1:
         return (scores > 0).astype(np.intp)

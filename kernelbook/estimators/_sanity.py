@@ -21,6 +21,7 @@ applications in pattern recognition*, IEEE Transactions on Electronic Computers 
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 __all__ = [
     "ALONE", "EQUAL", "FEWEST", "LOST", "tell", "tell_of_dates", "tell_of_features",
@@ -38,7 +39,7 @@ LOST = 0.8
 PACKAGE = str(Path(__file__).parents[1])
 
 
-def tell_of_kernel(kernel, X, facts):
+def tell_of_kernel(kernel: Any, X: Any, facts: Any) -> None:
     """That to the kernel no sample has a neighbour, or all are the same.
 
     Parameters
@@ -63,7 +64,7 @@ def tell_of_kernel(kernel, X, facts):
         )
 
 
-def tell_of_features(features, facts, m):
+def tell_of_features(features: Any, facts: Any, m: int) -> None:
     """That features lose a constant that matters, or are too many for m samples.
 
     Parameters
@@ -86,7 +87,7 @@ def tell_of_features(features, facts, m):
     )
 
 
-def tell_of_dates(names):
+def tell_of_dates(names: Any) -> None:
     """That columns of dates, times or durations become plain numbers."""
     tell(
         f"X has dates or durations ({names}), which become numbers of nanoseconds or whatever "
@@ -94,7 +95,7 @@ def tell_of_dates(names):
     )
 
 
-def tell(text):
+def tell(text: str) -> None:
     """A warning at the first line outside of this package."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):

@@ -1,7 +1,9 @@
 """Checks that the support vector machines share."""
 
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
@@ -24,7 +26,13 @@ __all__ = [
 SMALLEST = float(np.finfo(float).tiny)
 
 
-def check_parameters(model, *, positive=(), counts=None, choices=None):
+def check_parameters(
+    model: Any,
+    *,
+    positive: Collection[str] = (),
+    counts: Mapping[str, int | None] | None = None,
+    choices: Mapping[str, Collection[str]] | None = None,
+) -> None:
     """Refuse parameters of a learner that cannot mean anything.
 
     Parameters
@@ -41,7 +49,9 @@ def check_parameters(model, *, positive=(), counts=None, choices=None):
         check_choice(name, getattr(model, name), known)
 
 
-def classes_and_penalties(model, sample):
+def classes_and_penalties(
+    model: Any, sample: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """(classes, codes, signs, C_i) of a classifier's sample, which must have at least two classes.
 
     The signs are ±1: a vector for two classes, otherwise a column for each.
@@ -53,31 +63,31 @@ def classes_and_penalties(model, sample):
     return classes, codes, signs, C
 
 
-def check_positive(name, value):
+def check_positive(name: str, value: Any) -> None:
     if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be a number; got {value!r} of type {type(value).__name__}.")
-    if not 0 < value < np.inf:
+    if not 0 < value < np.inf:  # type: ignore[operator]
         raise ValueError(f"{name}={value!r} must be a positive, finite number.")
 
 
-def check_flags(**flags):
+def check_flags(**flags: Any) -> None:
     for name, value in flags.items():
         if not isinstance(value, bool | np.bool_):
             raise TypeError(f"{name}={value!r} must be True or False.")
 
 
-def check_rtol(value):
+def check_rtol(value: Any) -> None:
     """None, or what may count as dependent."""
-    if value is not None and not (isinstance(value, Real) and 0 <= value < 1):
+    if value is not None and not (isinstance(value, Real) and 0 <= value < 1):  # type: ignore[operator]
         raise ValueError(f"rtol={value!r} must be None or a number in [0, 1).")
 
 
-def check_choice(name, value, known):
+def check_choice(name: str, value: Any, known: Collection[str]) -> None:
     if not isinstance(value, str) or value not in known:
         raise ValueError(f"{name}={value!r} is not known; choose one of {tuple(known)}.")
 
 
-def check_count(name, value, unlimited=None):
+def check_count(name: str, value: Any, unlimited: int | None = None) -> None:
     """An integer ≥ 1, or the one that means "no limit"."""
     whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
     if not whole or not (value >= 1 or value == unlimited):
@@ -85,7 +95,7 @@ def check_count(name, value, unlimited=None):
         raise ValueError(f"{name}={value!r} must be an integer ≥ 1{rest}.")
 
 
-def check_matrix(name, P):
+def check_matrix(name: str, P: Any) -> None:
     """Features are named by the parameter; what goes beside a Gram matrix is numbers."""
     if isinstance(P, str):
         raise TypeError(
@@ -94,7 +104,7 @@ def check_matrix(name, P):
         )
 
 
-def check_labels(y):
+def check_labels(y: Any) -> None:
     """What scikit-learn says of labels, with what they are and what to use."""
     try:
         check_classification_targets(y)
@@ -106,7 +116,7 @@ def check_labels(y):
         ) from None
 
 
-def labels(y):
+def labels(y: Any) -> tuple[np.ndarray, np.ndarray]:
     """(classes, codes) of at least two classes."""
     try:
         classes, codes = np.unique(y, return_inverse=True)
@@ -128,7 +138,9 @@ def labels(y):
     return classes, codes
 
 
-def sample_penalties(C, class_weight, classes, codes, w):
+def sample_penalties(
+    C: float, class_weight: Any, classes: np.ndarray, codes: np.ndarray, w: np.ndarray
+) -> np.ndarray:
     """C_i = C · sample weight · class weight."""
     weight = np.ones(classes.size)
     if class_weight is not None:

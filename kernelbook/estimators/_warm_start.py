@@ -10,6 +10,7 @@ Reference: DeCoste & Wagstaff (2000), *Alpha seeding for support vector machines
 """
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
@@ -26,7 +27,16 @@ class LastFit:
     scheme: str
 
     @classmethod
-    def of(cls, m, kept, C, problems, solutions, classes, scheme):
+    def of(
+        cls,
+        m: int,
+        kept: np.ndarray,
+        C: np.ndarray,
+        problems: Any,
+        solutions: Any,
+        classes: np.ndarray,
+        scheme: str,
+    ) -> Self:
         """The solutions of a fit to m samples, of which `kept` have a positive weight."""
         beta, every_C = np.zeros((len(problems), m)), np.zeros(m)
         every_C[kept] = C
@@ -34,7 +44,15 @@ class LastFit:
             row[kept[rows]] = solution.beta
         return cls(beta, every_C, classes, scheme)
 
-    def starts(self, m, kept, C, problems, classes, scheme):
+    def starts(
+        self,
+        m: int,
+        kept: np.ndarray,
+        C: np.ndarray,
+        problems: Any,
+        classes: np.ndarray,
+        scheme: str,
+    ) -> list:
         """A β for each of the problems, or None for each if the problems have changed."""
         same = self.C.size == m and self.scheme == scheme
         if not same or not np.array_equal(self.classes, classes):

@@ -18,7 +18,7 @@ there was one observation, and then there is no estimate of scale).
 import warnings
 from collections.abc import Iterator
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -62,7 +62,7 @@ class GRLSRegressor(EffectsAndSlopes, RegressorMixin, StreamingLearner):
     _check_y: ClassVar[dict] = {"multi_output": True, "y_numeric": True}
 
     @streaming
-    def partial_fit(self, X, y, sample_weight=None):
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add a chunk to what has been learned, and solve.
 
         For solver="fourier", whose first call needs `bounds`, and for "nystrom" with an array of
@@ -74,15 +74,15 @@ class GRLSRegressor(EffectsAndSlopes, RegressorMixin, StreamingLearner):
 
     def predict(
         self,
-        X,
-        return_std=False,
-        P=None,
-        diag=None,
+        X: Any,
+        return_std: bool = False,
+        P: Any = None,
+        diag: Any = None,
         *,
-        return_cov=False,
-        interval=None,
-        noise=False,
-    ):
+        return_cov: bool = False,
+        interval: float | None = None,
+        noise: bool = False,
+    ) -> np.ndarray | tuple[np.ndarray, ...]:
         """f(X), and how sure it is: `f`, `(f, std)`, `(f, cov)` or `(f, low, high)`.
 
         Parameters
@@ -132,7 +132,7 @@ class GRLSRegressor(EffectsAndSlopes, RegressorMixin, StreamingLearner):
             )
         return f
 
-    def score(self, X, y, sample_weight=None, P=None):
+    def score(self, X: Any, y: Any, sample_weight: Any = None, P: Any = None) -> float:
         """R², the share of the variance of y that is explained; P as for `predict`.
 
         On Dask collections it takes one pass, and only sums travel.
@@ -202,7 +202,7 @@ class GRLSClassifier(ClassifierMixin, StreamingLearner):
         return np.where(index[:, None] == np.arange(self.classes_.size), 1.0, -1.0)
 
     @streaming
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add a chunk to what has been learned, and solve.
 
         For solver="fourier", whose first call needs `bounds`, and for "nystrom" with an array of
@@ -212,18 +212,18 @@ class GRLSClassifier(ClassifierMixin, StreamingLearner):
         self._partial_fit(X, y, sample_weight, classes)
         return self._warned()
 
-    def decision_function(self, X, P=None):
+    def decision_function(self, X: Any, P: Any = None) -> np.ndarray:
         """f(X): (n,) for two classes, otherwise (n, number of classes)."""
         return self._values(X, P)
 
-    def predict(self, X, P=None):
+    def predict(self, X: Any, P: Any = None) -> np.ndarray:
         """The label of the largest value of f."""
         f = self.decision_function(X, P)
         if is_collection(f):
             return map_labels(self.classes_, f)
         return self.classes_[(f > 0).astype(int) if f.ndim == 1 else f.argmax(axis=1)]
 
-    def score(self, X, y, sample_weight=None, P=None):
+    def score(self, X: Any, y: Any, sample_weight: Any = None, P: Any = None) -> float:
         """The share of labels that are right; P as for `predict`.
 
         On Dask collections it takes one pass, and only sums travel.
@@ -245,7 +245,7 @@ def _weights(w, rows):
     return w
 
 
-def squares_of_block(learner, X, y, w):
+def squares_of_block(learner: Any, X: Any, y: Any, w: np.ndarray) -> Any:
     """What a block of a collection adds to R²."""
     y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
     f = learner.predict(X)
@@ -254,7 +254,7 @@ def squares_of_block(learner, X, y, w):
     return Squares.of(columns(y), columns(f), _weights(w, len(f)))
 
 
-def accuracy_of_block(learner, X, y, w):
+def accuracy_of_block(learner: Any, X: Any, y: Any, w: np.ndarray) -> Any:
     """What a block of a collection adds to the share of labels that are right."""
     w, y = _weights(w, len(X)), column_or_1d(np.asarray(y))
     kinds = y.dtype.kind + learner.classes_.dtype.kind

@@ -10,6 +10,7 @@ with weight w > 1 the rest stays.  So `reg_` is what the duplicated sample would
 import warnings
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -74,8 +75,8 @@ class RegPath:
 class _ChoosesReg:
     """Mixed into a G-RLS learner: choose `reg_` on the path, then fit with it."""
 
-    _criteria = ("loo", "gcv")
-    _methods = DENSE  # the path needs the spectrum of the Gram matrix
+    _criteria: tuple[str, ...] = ("loo", "gcv")
+    _methods: tuple[str, ...] = DENSE  # the path needs the spectrum of the Gram matrix
     reg = 1.0  # for the choice of a method, which asks whether it is positive
 
     def _check_parameters(self):
@@ -221,8 +222,14 @@ class GRLSRegressorCV(_ChoosesReg, GRLSRegressor):
     """
 
     def __init__(
-        self, kernel=None, features="constant", regs=None, solver="auto", tol=1e-8, scoring="loo"
-    ):
+        self,
+        kernel: Any = None,
+        features: Any = "constant",
+        regs: Any = None,
+        solver: str = "auto",
+        tol: float = 1e-8,
+        scoring: str = "loo",
+    ) -> None:
         self.kernel = kernel
         self.features = features
         self.regs = regs
@@ -257,8 +264,14 @@ class GRLSClassifierCV(_ChoosesReg, GRLSClassifier):
     _criteria = ("loo", "gcv", "misclassification")
 
     def __init__(
-        self, kernel=None, features="constant", regs=None, solver="auto", tol=1e-8, scoring="loo"
-    ):
+        self,
+        kernel: Any = None,
+        features: Any = "constant",
+        regs: Any = None,
+        solver: str = "auto",
+        tol: float = 1e-8,
+        scoring: str = "loo",
+    ) -> None:
         self.kernel = kernel
         self.features = features
         self.regs = regs

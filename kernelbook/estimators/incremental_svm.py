@@ -10,6 +10,7 @@ The functions are chosen and the problems solved in `kernelbook.solvers.primal.g
 
 import warnings
 from numbers import Integral, Real
+from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -137,24 +138,24 @@ class IncrementalSVMClassifier(BasisClassifier):
 
     def __init__(
         self,
-        basis=None,
-        features="constant",
-        C=1.0,
-        max_basis=100,
-        select="most_misclassified",
-        stop=None,
-        patience=10,
-        validation_fraction=0.2,
-        cv=5,
-        n_candidates=59,
-        train_on="all",
-        tol=1e-6,
-        rtol=None,
-        multiclass="ovo",
-        class_weight=None,
-        random_state=None,
-        verbose=0,
-    ):
+        basis: Any = None,
+        features: Any = "constant",
+        C: float = 1.0,
+        max_basis: int = 100,
+        select: str = "most_misclassified",
+        stop: str | None = None,
+        patience: int | None = 10,
+        validation_fraction: float = 0.2,
+        cv: Any = 5,
+        n_candidates: int | None = 59,
+        train_on: str = "all",
+        tol: float = 1e-6,
+        rtol: float | None = None,
+        multiclass: str = "ovo",
+        class_weight: Any = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
         self.basis = basis
         self.features = features
         self.C = C
@@ -175,7 +176,7 @@ class IncrementalSVMClassifier(BasisClassifier):
 
     # ------------------------------------------------------------------------------ fitting
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to labels y; a sample of weight 2 is the sample twice, one of weight 0 is absent.
 
         Ctrl-C ends the path: the learner keeps its steps so far, as the KeyboardInterrupt says.
@@ -316,7 +317,7 @@ class IncrementalSVMClassifier(BasisClassifier):
 
     # --------------------------------------------------------------------------- prediction
 
-    def decision_function(self, X, n_basis=None):
+    def decision_function(self, X: Any, n_basis: int | None = None) -> np.ndarray:
         """f(X) of the classifier with `n_basis` functions, by default `n_basis_`.
 
         For two classes (n,); otherwise (n, classes): votes plus confidences in (−1/3, 1/3), or
@@ -329,7 +330,7 @@ class IncrementalSVMClassifier(BasisClassifier):
         F = self._evaluate(X, c, self._coefs[k - 1].T)
         return class_scores(F, self.classes_.size, self._scheme)
 
-    def predict(self, X, n_basis=None):
+    def predict(self, X: Any, n_basis: int | None = None) -> np.ndarray:
         """The class with the largest decision value, by the classifier with `n_basis` functions."""
         codes = predicted(self.decision_function(X, n_basis))
         return self.classes_[codes]

@@ -11,6 +11,7 @@ Chapter: book/primal/union
 """
 
 import warnings
+from typing import Any, Self
 
 import numpy as np
 from numpy.linalg import norm
@@ -119,20 +120,20 @@ class PrimalSVMClassifier(BasisClassifier):
 
     def __init__(
         self,
-        basis=None,
-        features="constant",
-        C=1.0,
-        loss="hinge",
-        solver="dcd",
-        tol=1e-4,
-        orthonormalization="cholesky",
-        rtol=None,
-        multiclass="ovo",
-        class_weight=None,
-        max_iter=1000,
-        random_state=None,
-        verbose=0,
-    ):
+        basis: Any = None,
+        features: Any = "constant",
+        C: float = 1.0,
+        loss: str = "hinge",
+        solver: str = "dcd",
+        tol: float = 1e-4,
+        orthonormalization: str = "cholesky",
+        rtol: float | None = None,
+        multiclass: str = "ovo",
+        class_weight: Any = None,
+        max_iter: int = 1000,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
         self.basis = basis
         self.features = features
         self.C = C
@@ -149,7 +150,7 @@ class PrimalSVMClassifier(BasisClassifier):
 
     # ------------------------------------------------------------------------------ fitting
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to labels y; a sample of weight 2 is the sample twice, one of weight 0 is absent."""
         self._check_parameters()
         with self._fresh():
@@ -280,7 +281,7 @@ class PrimalSVMClassifier(BasisClassifier):
 
     # --------------------------------------------------------------------------- prediction
 
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> np.ndarray:
         """f(X) for two classes; otherwise (n, classes): votes plus confidences in (−1/3, 1/3).
 
         With multiclass="ovr" the columns are the decision values of the binary problems.
@@ -292,7 +293,7 @@ class PrimalSVMClassifier(BasisClassifier):
     def _kernel_part(self, X, expansion):
         return self.basis_.combine(X, expansion)
 
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """The class with the largest decision value; for two classes the second where f > 0."""
         codes = predicted(self.decision_function(X))
         return self.classes_[codes]

@@ -8,6 +8,7 @@ is the standard support vector machine; with none, the one without bias.  How it
 """
 
 import warnings
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -40,7 +41,7 @@ from kernelbook.solvers.svm.solve import ABILITIES, SOLVERS, solve_binary
 __all__ = ["C_from_reg", "SVMGBClassifier", "reg_from_C"]
 
 
-def C_from_reg(reg, m):
+def C_from_reg(reg: float, m: float) -> float:
     """The C that means the same as the papers' γ on m samples: C = 1/(2γm).
 
     Examples
@@ -54,7 +55,7 @@ def C_from_reg(reg, m):
     return 1.0 / (2.0 * reg * m)
 
 
-def reg_from_C(C, m):
+def reg_from_C(C: float, m: float) -> float:
     """The papers' γ that means the same as C on m samples: γ = 1/(2Cm).
 
     Examples
@@ -163,18 +164,18 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
 
     def __init__(
         self,
-        kernel=None,
-        features="constant",
-        C=1.0,
-        tol=1e-3,
-        gap_tol=None,
-        solver="auto",
-        multiclass="ovo",
-        class_weight=None,
-        max_iter=-1,
-        verbose=0,
-        warm_start=False,
-    ):
+        kernel: Any = None,
+        features: Any = "constant",
+        C: float = 1.0,
+        tol: float = 1e-3,
+        gap_tol: float | None = None,
+        solver: str = "auto",
+        multiclass: str = "ovo",
+        class_weight: Any = None,
+        max_iter: int = -1,
+        verbose: int = 0,
+        warm_start: bool = False,
+    ) -> None:
         self.kernel = kernel
         self.features = features
         self.C = C
@@ -189,7 +190,7 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
 
     # ------------------------------------------------------------------------------ fitting
 
-    def fit(self, X, y, sample_weight=None, P=None):
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, P: Any = None) -> Self:
         """Fit to labels y.
 
         Parameters
@@ -319,7 +320,7 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
 
     # --------------------------------------------------------------------------- prediction
 
-    def decision_function(self, X, P=None):
+    def decision_function(self, X: Any, P: Any = None) -> np.ndarray:
         """f(X) for two classes; otherwise (n, classes): votes plus confidences in (−1/3, 1/3).
 
         With multiclass="ovr" the columns are the decision values of the binary problems.  A value
@@ -332,11 +333,11 @@ class SVMGBClassifier(ClassifierMixin, FreeFeatureEstimator):
         F[np.abs(F) <= self._tie] = 0.0
         return class_scores(F, self.classes_.size, self._scheme)
 
-    def predict(self, X, P=None):
+    def predict(self, X: Any, P: Any = None) -> np.ndarray:
         """The class with the largest decision value; for two classes the second where f > 0."""
         codes = predicted(self.decision_function(X, P))
         return self.classes_[codes]
 
-    def score(self, X, y, sample_weight=None, P=None):
+    def score(self, X: Any, y: Any, sample_weight: Any = None, P: Any = None) -> float:
         """The share of right predictions, weighted; P as in `predict`."""
         return accuracy_score(y, self.predict(X, P), sample_weight=sample_weight)

@@ -1,6 +1,7 @@
 """What the learners with a basis in place of a kernel share."""
 
 from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -57,7 +58,7 @@ class BasisClassifier(ClassifierMixin, FreeFeatureEstimator):
         return sample, classes, codes, C
 
 
-def seeded(basis, seed):
+def seeded(basis: Any, seed: int) -> Any:
     """The basis, which must be a copy, with `seed` wherever it has no random_state of its own."""
     parameters = basis.get_params() if hasattr(basis, "get_params") else {}
     empty = [

@@ -10,6 +10,7 @@ learner says so, and from which size on; its `certificate_` is of f as predicted
 """
 
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,7 @@ WARN_ROUNDING = 1e-5
 """The same for a change of f by rounding, in units of the margin."""
 
 
-def rounding_bound(basis, coordinates, solutions):
+def rounding_bound(basis: Any, coordinates: Any, solutions: Any) -> float:
     """By how much rounding of the inner products may change f, in units of the margin.
 
     f = Σ β_i ⟨x̂_i, x̂⟩ + …; the coordinates of an orthonormal basis are used as they are given.
@@ -39,7 +40,7 @@ def rounding_bound(basis, coordinates, solutions):
     return np.finfo(float).eps * square * max(np.abs(s.beta).sum() for s in solutions)
 
 
-def warn_of_rounding(bound):
+def warn_of_rounding(bound: float) -> None:
     if bound > WARN_ROUNDING:
         warnings.warn(
             f"rounding in the inner products of the basis may change f by {bound:.1e}, where the "
@@ -51,7 +52,7 @@ def warn_of_rounding(bound):
         )
 
 
-def prediction_drift(factor, weights):
+def prediction_drift(factor: Any, weights: list) -> np.ndarray:
     """For each size the largest difference at a sample, in units of the margin or, if larger, of f.
 
     Where no difference is worth a warning f is not computed, and they are in units of the margin.
@@ -75,7 +76,7 @@ def prediction_drift(factor, weights):
     return worst
 
 
-def warn_of_drift(drift):
+def warn_of_drift(drift: np.ndarray) -> None:
     visible = np.flatnonzero(~(drift <= WARN_ROUNDING))
     if visible.size:
         warnings.warn(

@@ -6,7 +6,7 @@ The whole sample is checked before it is divided: a part may look sound where th
 """
 
 from numbers import Integral
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -54,7 +54,9 @@ class Step(NamedTuple):
     certificate: Certificate
 
 
-def start(model, X, y, sample_weight, seed):
+def start(
+    model: Any, X: Any, y: Any, sample_weight: Any, seed: int
+) -> tuple["Growth", list["Growth"]]:
     """The path to grow, and those on the folds, which validate it."""
     if model.stop is not None:
         X, y, sample_weight = _checked_once(model, X, y, sample_weight)
@@ -76,7 +78,9 @@ def _checked_once(model, X, y, sample_weight):
     return X if is_frame(X) else rows, y, w
 
 
-def _hold_out(model, X, y, sample_weight, seed):
+def _hold_out(
+    model: Any, X: Any, y: Any, sample_weight: Any, seed: int
+) -> tuple[Any, Any, Any, Any]:
     rows = np.flatnonzero(sample_weight)
     train, test = train_test_split(
         rows,
@@ -106,13 +110,15 @@ class Growth:
     `best` holds the solutions at the size that `predict` will use, as far as is known.
     """
 
-    def __init__(self, model, X, y, sample_weight, held, seed):
+    def __init__(
+        self, model: Any, X: Any, y: Any, sample_weight: Any, held: Any, seed: int
+    ) -> None:
         model._seed = seed
         sample, self.classes, codes, C = model._penalized_sample(X, y, sample_weight)
         P, n = sample.P, codes.size
         with model._room(n):
             G = None if model.basis_.orthonormal else model.basis_.gram()
-            B = G if _at_samples(model.basis_, n) else model.basis_.evaluate(sample.X)
+            B: Any = G if _at_samples(model.basis_, n) else model.basis_.evaluate(sample.X)
         if model.train_on == "centers" and B.shape[1] != n:
             raise ValueError(
                 f"train_on='centers' needs one basis function at each sample; there are "
@@ -143,17 +149,19 @@ class Growth:
             rng=np.random.default_rng(seed),
             only_centers=model.train_on == "centers",
         )
-        self.scheme, self.weights, self.coefs = model.multiclass, [], []
+        self.scheme = model.multiclass
+        self.weights: list[np.ndarray] = []
+        self.coefs: list[np.ndarray] = []
         self.best: list = []
 
-    def step(self):
+    def step(self) -> bool:
         if not self.path.step():
             return False
         self.weights.append(np.array([s.w for s in self.path.solutions]))
         self.coefs.append(np.array([s.coef for s in self.path.solutions]))
         return True
 
-    def dual_coef(self):
+    def dual_coef(self) -> np.ndarray:
         """The β of the best solutions, zero for absent samples and those of other classes."""
         beta = np.zeros((len(self.best), self._size))
         for row, s, (rows, _, _) in zip(beta, self.best, self.path.problems, strict=True):
@@ -161,7 +169,7 @@ class Growth:
                 row[self._kept[rows]] = s.beta
         return beta
 
-    def certificate(self, size, values):
+    def certificate(self, size: int, values: np.ndarray) -> Certificate:
         """Of the best solutions, which have so many functions, and Σ c_j f_j = values."""
         proofs = []
         for s, h, (rows, sign, C) in zip(self.best, values.T, self.path.problems, strict=True):
@@ -174,13 +182,13 @@ class Growth:
     def _codes(self, F):
         return predicted(class_scores(F, self.classes.size, self.scheme))
 
-    def validation(self):
+    def validation(self) -> tuple[float, float]:
         """(weight of the wrong predictions on the validation sample, weight of all)."""
         codes = self._codes(self.path.F[self.truth.size :])
         wrong = self.classes[codes] != self.held_truth
         return self.held_w @ wrong, self.held_w.sum()
 
-    def record(self, validation_error):
+    def record(self, validation_error: float) -> Step:
         wrong = self._codes(self.path.F[: self.truth.size]) != self.truth
         proof = self.path.certificate()
         return Step(
@@ -199,5 +207,5 @@ def _at_samples(basis, n):
     return not basis.orthonormal and basis.represent(probe) is probe
 
 
-def _take(X, y, sample_weight, rows):
+def _take(X: Any, y: Any, sample_weight: Any, rows: Any) -> tuple[Any, Any, Any]:
     return _safe_indexing(X, rows), y[rows], sample_weight[rows]

@@ -343,7 +343,7 @@ class Effects:
         return summarize(self._model("summary"), names, facts, level)
 
 
-def check_level(name, value):
+def check_level(name: str, value: Any) -> None:
     """A probability strictly between 0 and 1, or an error."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.floating):
         raise TypeError(f"{name} must be a number; got {value!r} of type {type(value).__name__}.")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -62,19 +62,19 @@ class GRLS(FreeFeatureEstimator):
 
     def __init__(
         self,
-        kernel=None,
-        features="constant",
-        reg=1e-3,
-        solver="auto",
-        tol=1e-8,
-        centers="uniform",
-        n_centers=None,
-        max_iter=1000,
-        random_state=None,
-        verbose=0,
-        bounds=None,
-        tune=None,
-    ):
+        kernel: Any = None,
+        features: Any = "constant",
+        reg: float = 1e-3,
+        solver: str = "auto",
+        tol: float = 1e-8,
+        centers: Any = "uniform",
+        n_centers: int | None = None,
+        max_iter: int = 1000,
+        random_state: Any = None,
+        verbose: int = 0,
+        bounds: Any = None,
+        tune: Any = None,
+    ) -> None:
         self.kernel = kernel
         self.features = features
         self.reg = reg
@@ -103,13 +103,13 @@ class GRLS(FreeFeatureEstimator):
         "optimizer": "parameters are chosen by tune='reml', 'ml', 'loo' or 'gcv'",
     }
 
-    _methods = tuple(METHODS)
+    _methods: tuple[str, ...] = tuple(METHODS)
     _private_state = (*FreeFeatureEstimator._private_state, "_solution", "_observations", "_blocks")
     _single_row = False  # whether `coef_` of one output is a row, as for a classifier
 
     # ------------------------------------------------------------------------------ fitting
 
-    def fit(self, X, y, sample_weight=None, P=None):
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, P: Any = None) -> Self:
         """Fit the learner.
 
         Parameters
@@ -411,7 +411,7 @@ class GRLS(FreeFeatureEstimator):
         return diag
 
     @property
-    def coef_cov_(self):
+    def coef_cov_(self) -> np.ndarray:
         """The posterior covariance of `coef_`, in the Bayesian reading of the fit."""
         check_is_fitted(self, "coef_")
         if self._solution.posterior is None:
@@ -422,20 +422,20 @@ class GRLS(FreeFeatureEstimator):
         return np.multiply.outer(self.scale_, self._solution.posterior.coef_covariance())
 
 
-def check_number(name, value, smallest=0.0):
+def check_number(name: str, value: Any, smallest: float = 0.0) -> None:
     """A finite real number ≥ `smallest`, or an error that says so."""
     if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be a number; got {value!r} of type {type(value).__name__}.")
-    if not smallest <= value < np.inf:
+    if not smallest <= value < np.inf:  # type: ignore[operator]
         raise ValueError(f"{name}={value!r} must be a finite number ≥ {smallest:g}.")
 
 
-def columns(Y):
+def columns(Y: np.ndarray) -> np.ndarray:
     """A column for a vector."""
     return Y[:, None] if Y.ndim == 1 else Y
 
 
-def total(w):
+def total(w: np.ndarray) -> float:
     """Σw, ∞ where it overflows."""
     with np.errstate(over="ignore"):
         return float(np.sum(w))

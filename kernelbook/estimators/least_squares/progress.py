@@ -2,6 +2,7 @@
 
 import time
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 from tqdm import tqdm
@@ -12,7 +13,7 @@ __all__ = ["counting_bar", "rows_bar", "solving_bar", "tuning_bar"]
 
 
 @contextmanager
-def rows_bar(verbose, passes, m):
+def rows_bar(verbose: int, passes: int, m: int) -> Any:
     """A function to call as rows go by; an interruption says that the fit has kept nothing."""
     start = time.perf_counter()
     try:
@@ -37,7 +38,7 @@ def rows_bar(verbose, passes, m):
 
 
 @contextmanager
-def counting_bar(verbose, total=None, unit=" rows"):
+def counting_bar(verbose: int, total: int | None = None, unit: str = " rows") -> Any:
     """A function to call with the number of rows, or chunks, that have been summed."""
     if not verbose:
         yield silent
@@ -47,7 +48,7 @@ def counting_bar(verbose, total=None, unit=" rows"):
 
 
 @contextmanager
-def tuning_bar(verbose, expected):
+def tuning_bar(verbose: int, expected: int) -> Any:
     """A function to call with the rows of each evaluation of a criterion, whose work is rows³.
 
     `expected` is how much work is foreseen; where more comes up, the bar grows.
@@ -73,7 +74,7 @@ def tuning_bar(verbose, expected):
 
 
 @contextmanager
-def solving_bar(verbose):
+def solving_bar(verbose: int) -> Any:
     """A function to call with the residual in units of the tolerance, or None: the bar shows what
     part of the decades down to the tolerance is done.
     """

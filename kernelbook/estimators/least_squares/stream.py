@@ -9,10 +9,11 @@ and the features.  Polynomials are scaled to the box; a transformer that learns 
 have learned already (`sklearn.frozen.FrozenEstimator`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import update_wrapper, wraps
 from types import MethodType
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -39,9 +40,9 @@ class streaming:
     What scikit-learn's `available_if` does, whose error names the method only.
     """
 
-    def __init__(self, method):
+    def __init__(self, method: Any) -> None:
         self.method = method
-        update_wrapper(self, method)
+        update_wrapper(self, method)  # type: ignore[arg-type]
 
     def __get__(self, learner, owner=None):
         if learner is not None:
@@ -75,7 +76,7 @@ class StreamingLearner(GRLS):
     """A G-RLS learner that fits on chunks and collections, too."""
 
     @streaming
-    def fit_chunks(self, chunks, classes=None):
+    def fit_chunks(self, chunks: Any, classes: Any = None) -> Self:
         """Fit to an iterable of chunks (X, y) or (X, y, sample_weight); solves once, at the end.
 
         Interrupted (Ctrl-C), the learner is fitted to the chunks that were complete, the
@@ -122,7 +123,7 @@ class StreamingLearner(GRLS):
             raise KeyboardInterrupt(interrupted)
         return self
 
-    def predict_chunks(self, chunks, **options):
+    def predict_chunks(self, chunks: Any, **options: Any) -> Iterator[np.ndarray]:
         """Yield `predict(X, **options)` for each X of an iterable, one chunk in memory at a time.
 
         For a learner fitted by any solver.  Nothing is computed before it is asked for.

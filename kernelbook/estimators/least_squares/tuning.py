@@ -1,5 +1,8 @@
 """`tune`: the parameters of a G-RLS learner are chosen on its sample before it is fitted."""
 
+from typing import Any
+
+import numpy as np
 from sklearn.utils import check_random_state
 
 from kernelbook.estimators.least_squares.progress import tuning_bar
@@ -14,9 +17,10 @@ STEPS = 25  # what a search takes, usually
 _ADVICE = "Tuning(max_rows=...) searches on part of the sample."
 
 
-def tune_learner(learner, sample, Y):
+def tune_learner(learner: Any, sample: Any, Y: np.ndarray) -> None:
     """Set `kernel_`, `reg_` and `tuning_` of a learner; `sample` has P, Y a column per output."""
     settings, m = as_tuning(learner.tune), len(Y)
+    assert settings is not None
     kernel = None if learner._pairwise else learner.kernel_
     shift = learner._origin_shift(sample)
     X = sample.X if shift is None else sample.X - shift.origin

@@ -8,6 +8,7 @@ row, so that a new method gets its refusals with its row.
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from math import inf
+from typing import Any
 
 import numpy as np
 
@@ -101,7 +102,7 @@ class Facts:
         Whether more rows may come, in a box that was given.
     """
 
-    kernel: object
+    kernel: Any
     d: int
     reg: float
     tol: float
@@ -112,16 +113,16 @@ class Facts:
     growing: bool = False
 
     @property
-    def order(self):
+    def order(self) -> int:
         return 0 if self.kernel is None else self.kernel.cpd_order
 
-    def kernel_accuracy(self):
+    def kernel_accuracy(self) -> float:
         """The relative accuracy of the kernel that `tol` asks for."""
         peak = float(self.kernel.diag(np.zeros((1, self.d)))[0])
         return accuracy(self.tol, self.reg, peak)
 
 
-def alternatives(capability, *more):
+def alternatives(capability: str, *more: Any) -> str:
     """The methods with a capability, as text: "solver='a', 'b' or 'c'"."""
     names = [
         repr(row.name) + (f" (up to {row.columns} columns)" if row.columns < inf else "")
@@ -132,7 +133,7 @@ def alternatives(capability, *more):
     return "solver=" + " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-def refuse(method, facts):
+def refuse(method: Method, facts: Facts) -> None:
     """Raise where a method cannot serve."""
     name = f"solver={method.name!r}"
     if facts.kernel is None and not method.gram:
@@ -165,7 +166,7 @@ def refuse(method, facts):
         )
 
 
-def choose(solver, facts, among=tuple(METHODS)):
+def choose(solver: str, facts: Facts, among: Any = tuple(METHODS)) -> tuple:
     """The method of a fit, and for Fourier the grid, if it had to be designed for the choice.
 
     Fourier hands over to Cholesky where a rough kernel or many widths ask for so many functions
@@ -178,22 +179,23 @@ def choose(solver, facts, among=tuple(METHODS)):
             raise ValueError(f"solver={solver!r} is not known; choose one of {('auto', *among)}.")
         refuse(METHODS[solver], facts)
         if solver == "fourier" and facts.m and facts.box is not None and not facts.growing:
-            grid = design(facts.kernel, *facts.box, facts.kernel_accuracy())
+            low, high = facts.box
+            grid = design(facts.kernel, low, high, facts.kernel_accuracy())
             exact = more_work_than_exact(grid, facts)
             return (METHODS["cholesky"], None) if exact else (METHODS["fourier"], grid)
         return METHODS[solver], None
     if facts.collection and "fourier" in among:
         refuse(METHODS["fourier"], facts)
         return METHODS["fourier"], None
-    grid = _winning_grid(facts) if "fourier" in among else None
-    if grid is not None:
-        return METHODS["fourier"], grid
+    winner = _winning_grid(facts) if "fourier" in among else None
+    if winner is not None:
+        return METHODS["fourier"], winner
     row = METHODS["nullspace"] if facts.order else replace(METHODS["cholesky"], name="auto")
     refuse(row, facts)
     return row, None
 
 
-def more_work_than_exact(grid, facts):
+def more_work_than_exact(grid: Any, facts: Facts) -> bool:
     """Whether Fourier takes seconds, and ten times the work of the exact solution.
 
     A step of conjugate gradients is two transforms of 2^d times as many points as frequencies.
@@ -204,7 +206,7 @@ def more_work_than_exact(grid, facts):
     return fourier > max(10.0 * exact, SECONDS)
 
 
-def handed_over(m):
+def handed_over(m: int) -> str:
     """What to say then."""
     return (
         f"solver='fourier' would take far more work for this kernel, box, reg and tol than the "
@@ -227,7 +229,7 @@ def _winning_grid(facts):
     return grid if grid.error <= 1.01 * eps * grid.peak else None
 
 
-def memory_advice(facts):
+def memory_advice(facts: Facts) -> str:
     """What to do where the Gram matrix does not fit in memory."""
     if facts.kernel is None:
         return "pass the points and a kernel, with solver='nystrom' or 'cg'."

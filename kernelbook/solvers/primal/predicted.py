@@ -17,7 +17,15 @@ from kernelbook.solvers.svm.certificate import violation
 __all__ = ["recertified"]
 
 
-def recertified(solution: PrimalSolution, h, square, P, y, C, squared) -> Certificate:
+def recertified(
+    solution: PrimalSolution,
+    h: np.ndarray,
+    square: float,
+    P: np.ndarray,
+    y: np.ndarray,
+    C: np.ndarray,
+    squared: bool,
+) -> Certificate:
     """The certificate of a solution with the values h of Σ c_j f_j and ‖Σ c_j f_j‖²."""
     old, f, beta = solution.certificate, h + P @ solution.coef, solution.beta
     upper = np.full_like(C, np.inf) if squared else C

@@ -186,7 +186,8 @@ def proximal_multipliers(problem, w=None, lam=None, alpha=None, options=None) ->
         last = (margin, balance)
     if best.error == np.inf and options.relative_gap is not None and n_newton:
         best.offer((w, lam, alpha), best.gap(w, lam, alpha))
-    return MultiplierResult(*best.point, n_newton, best.error)
+    w, lam, alpha = best.point
+    return MultiplierResult(w, lam, alpha, n_newton, best.error)
 
 
 def _growth(residual, last):

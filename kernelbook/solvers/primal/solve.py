@@ -13,6 +13,8 @@ sweeps have not reached `tol`, and end there: a Newton matrix is as large as the
 basis, which may be small even if the sample is large.
 """
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 from tqdm import tqdm
@@ -43,7 +45,17 @@ TEST_SEPARATION_UP_TO = 1000
 
 @serial_blas  # threads wait for each other in small factorizations
 def solve_primal(
-    X, P, y, C, *, loss="hinge", solver="dcd", tol=1e-4, max_iter=1000, rng=None, verbose=0
+    X: Any,
+    P: np.ndarray,
+    y: np.ndarray,
+    C: np.ndarray,
+    *,
+    loss: str = "hinge",
+    solver: str = "dcd",
+    tol: float = 1e-4,
+    max_iter: int = 1000,
+    rng: np.random.Generator | None = None,
+    verbose: int = 0,
 ) -> PrimalSolution:
     """Solve one binary problem.
 

@@ -124,8 +124,8 @@ def finish(dual, point: DualPoint, product, tolerance, in_span=None) -> DualSolu
         best = min(best, own, key=tolerance.rank)
     if best.certificate.relative_gap > WARN_GAP:
         lifted = _lift_margins(best.beta, best.coef, h, dual.P, dual.y, dual.C, dual.size)
-        lifted = _certified(dual, *lifted, point.steps)
-        best = min(best, lifted, key=lambda s: s.certificate.relative_gap)
+        other = _certified(dual, *lifted, point.steps)  # type: ignore[call-arg]
+        best = min(best, other, key=lambda s: s.certificate.relative_gap)
     return best
 
 

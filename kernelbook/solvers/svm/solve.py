@@ -27,9 +27,11 @@ Every point leaves through `svm.certificate.finish`, and its certificate alone d
 Chapter: book/computing/smo
 """
 
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +40,7 @@ from kernelbook.numeric.threads import serial_blas
 from kernelbook.solvers.svm.active_set import INITIAL_DAMPING, active_set_newton
 from kernelbook.solvers.svm.certificate import (
     DEFAULT_TOLERANCE,
+    Tolerance,
     finish,
     rounding_floor,
     solve_separable,
@@ -46,7 +49,7 @@ from kernelbook.solvers.svm.certificate import (
 from kernelbook.solvers.svm.interior import interior_point
 from kernelbook.solvers.svm.large.solve import solve_large
 from kernelbook.solvers.svm.memory import room_for_matrix, room_for_search
-from kernelbook.solvers.svm.problem import DualPoint, prepare
+from kernelbook.solvers.svm.problem import DualPoint, DualProblem, DualSolution, prepare
 from kernelbook.solvers.svm.reference import solve_reference
 from kernelbook.solvers.svm.smo import augmented_smo
 
@@ -109,7 +112,7 @@ ABILITIES = {
 }
 
 
-def able(solver, source, m, max_iter=-1):
+def able(solver: str, source: Any, m: int, max_iter: int = -1) -> bool:
     """Whether a solver can do a problem of m samples with this kernel."""
     ability = ABILITIES[solver]
     return (
@@ -120,7 +123,17 @@ def able(solver, source, m, max_iter=-1):
     )
 
 
-def solve_binary(source, P, y, C, *, solver="auto", start=None, max_iter=-1, **options):
+def solve_binary(
+    source: Any,
+    P: np.ndarray,
+    y: np.ndarray,
+    C: np.ndarray,
+    *,
+    solver: str = "auto",
+    start: np.ndarray | None = None,
+    max_iter: int = -1,
+    **options: Any,
+) -> DualSolution:
     """Solve one binary problem; the certificate is that of f as predicted.
 
     Parameters
@@ -145,9 +158,19 @@ def solve_binary(source, P, y, C, *, solver="auto", start=None, max_iter=-1, **o
 
 
 def solve_on_gram(
-    source, gram, P, y, C, *, solver="auto", definiteness=None, start=None, overwrite=False,
-    skip_smo=False, **options,
-):  # fmt: skip
+    source: Any,
+    gram: np.ndarray,
+    P: np.ndarray,
+    y: np.ndarray,
+    C: np.ndarray,
+    *,
+    solver: str = "auto",
+    definiteness: str | None = None,
+    start: np.ndarray | None = None,
+    overwrite: bool = False,
+    skip_smo: bool = False,
+    **options: Any,
+) -> DualSolution:
     """The same on a Gram matrix, which the solver may destroy if `overwrite`."""
     # Of a function nothing is known: products are compared with the matrix, which must stay.
     kept = None if source.consistent else gram
@@ -165,21 +188,21 @@ def solve_on_gram(
 
 @serial_blas
 def solve_robust(
-    gram,
-    P,
-    y,
-    C,
+    gram: np.ndarray,
+    P: np.ndarray,
+    y: np.ndarray,
+    C: np.ndarray,
     *,
-    tolerance=DEFAULT_TOLERANCE,
-    max_iter=-1,
-    definiteness="pd",
-    linear_offset=None,
-    start=None,
-    product=None,
-    skip_smo=False,
-    overwrite=False,
-    verbose=0,
-):
+    tolerance: Tolerance = DEFAULT_TOLERANCE,
+    max_iter: int = -1,
+    definiteness: str = "pd",
+    linear_offset: np.ndarray | None = None,
+    start: np.ndarray | None = None,
+    product: Callable | None = None,
+    skip_smo: bool = False,
+    overwrite: bool = False,
+    verbose: int = 0,
+) -> DualSolution:
     """Solve one binary problem on its Gram matrix.
 
     Parameters
@@ -224,17 +247,25 @@ class Relay:
     points in a row have not improved on the best solution.
     """
 
-    def __init__(self, problem, tolerance=DEFAULT_TOLERANCE, max_iter=-1, product=None, verbose=0):
+    def __init__(
+        self,
+        problem: DualProblem,
+        tolerance: Tolerance = DEFAULT_TOLERANCE,
+        max_iter: int = -1,
+        product: Callable | None = None,
+        verbose: int = 0,
+    ) -> None:
         self.problem, self.tolerance, self.verbose = problem, tolerance, verbose
         self.product = product or (lambda beta: problem.kernel_values(beta * problem.unit))
         self.m = problem.y.size
         self.steps, self.max_steps = 0, max(10_000_000, 100 * self.m) if max_iter < 0 else max_iter
-        self.best, self.n_stalled, self.past_interior = None, 0, False
+        self.best: Any = None  # a DualSolution, after the first point
+        self.n_stalled, self.past_interior = 0, False
 
-    def run(self, start=None, skip_smo=False):
+    def run(self, start: np.ndarray | None = None, skip_smo: bool = False) -> DualSolution:
         """The best solution that the methods find."""
         problem = self.problem
-        in_span = problem.in_span
+        in_span: Callable | None = problem.in_span
         if problem.projection is None and problem.linear_offset is None:
             in_span = None
         for point in self.attempts(start, skip_smo):
@@ -251,7 +282,7 @@ class Relay:
                 break
         return self.best
 
-    def accepts(self, solution, point):
+    def accepts(self, solution: Any, point: DualPoint) -> bool:
         """Whether this solution is good enough; it is kept if it is the best."""
         proof, small = solution.certificate, self.m <= EXACT_UP_TO
         if self.verbose:
@@ -279,7 +310,9 @@ class Relay:
 
     # ------------------------------------------------------------------------------- methods
 
-    def attempts(self, start=None, skip_smo=False):
+    def attempts(
+        self, start: np.ndarray | None = None, skip_smo: bool = False
+    ) -> Iterator[DualPoint]:
         """Yield better and better points, until there is nothing left to try."""
         interior_left = self.m <= INTERIOR_UP_TO
         if start is not None:
@@ -315,7 +348,7 @@ class Relay:
             else:
                 max_smo *= 4
 
-    def restarts(self):
+    def restarts(self) -> Iterator[DualPoint]:
         """Interior points: in the orthonormal basis, then in cardinal functions."""
         problem = self.problem
         b, nu = self.interior(problem.Q, 80)
@@ -329,14 +362,24 @@ class Relay:
             # A tiny move off a bound, for feasibility, becomes visible if λ is huge.
             yield DualPoint(b, nu, self.steps, "cardinal", basis, exact=True)
 
-    def interior(self, Q, max_steps, **options):
+    def interior(
+        self, Q: np.ndarray, max_steps: int, **options: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
         box = self.problem.y, self.problem.lower, self.problem.upper
         options["max_steps"] = min(max_steps, self.steps_left)
         b, nu, steps = interior_point(self.problem.K, Q, *box, **options)
         self.steps += steps
         return b, nu
 
-    def newton(self, b, nu, damping, *, max_face=None, max_steps=80):
+    def newton(
+        self,
+        b: np.ndarray,
+        nu: np.ndarray,
+        damping: float,
+        *,
+        max_face: int | None = None,
+        max_steps: int = 80,
+    ) -> tuple[np.ndarray, np.ndarray]:
         problem = self.problem
         box = problem.y, problem.lower, problem.upper
         options = {"max_face": max_face, "max_steps": min(max_steps, self.steps_left)}
@@ -347,10 +390,10 @@ class Relay:
         return b, nu
 
     @property
-    def steps_left(self):
+    def steps_left(self) -> int:
         return self.max_steps - self.steps
 
     @property
-    def modest_face(self):
+    def modest_face(self) -> int:
         """The size of a face whose factor needs a fifth of the memory of the Gram matrix."""
         return max(EXACT_UP_TO + 500, int(0.44 * self.m))

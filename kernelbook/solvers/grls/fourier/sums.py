@@ -103,7 +103,7 @@ class Frame:
             and np.array_equal(self.grid.sqrt_weights, other.grid.sqrt_weights)
         )
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
 
 def make_frame(grid, P, Y, w, eps, largest=None) -> Frame:

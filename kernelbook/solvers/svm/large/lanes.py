@@ -47,7 +47,8 @@ class Lanes(NamedTuple):
     K: np.ndarray  # (n, b, LANES) float32
     diag: np.ndarray  # (b, LANES) float32
     slot: np.ndarray  # (n,) int64, where in K the row is, or −1
-    count: np.ndarray  # (2,) int64: rows computed, and rows that may still be computed
+    # (2,) int64: rows computed, and rows that may still be computed
+    count: np.ndarray  # type: ignore[assignment]
     Z: np.ndarray  # (b, d, LANES) float32, PADDING_COORDINATE beyond n
     A: np.ndarray  # (l, b, LANES) float32
     double: PairMatrix = pair_matrix(np.empty((0, 0)))  # K in double precision; may be empty

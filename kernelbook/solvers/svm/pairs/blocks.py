@@ -36,7 +36,7 @@ class PairMatrix(NamedTuple):
     D: np.ndarray  # (q, q) float64
     rows: np.ndarray  # (n, n) float64, n = p + q
     slot: np.ndarray  # (n,) int64, where in `rows` a row is, or −1
-    count: np.ndarray  # (1,) int64, how many have been assembled
+    count: np.ndarray  # type: ignore[assignment]  # (1,) int64, how many have been assembled
 
 
 def pair_matrix(A, B=None, D=None, memory=None):

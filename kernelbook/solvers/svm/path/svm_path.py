@@ -19,6 +19,7 @@ vector machine*, JMLR 5, 2004: ℓ = 1.
 
 import warnings
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
@@ -72,7 +73,15 @@ class SVMPath:
     True
     """
 
-    def __init__(self, pieces, gram, P, y, w, n_restarts):
+    def __init__(
+        self,
+        pieces: Any,
+        gram: np.ndarray,
+        P: np.ndarray,
+        y: np.ndarray,
+        w: np.ndarray,
+        n_restarts: int,
+    ) -> None:
         self.pieces, self.n_restarts = pieces, n_restarts
         self._gram, self._P, self._y, self._w = gram, P, y, w
         self._starts = np.array([piece.low for piece in pieces])
@@ -85,7 +94,7 @@ class SVMPath:
         self.kkt = np.maximum.reduceat(self._violations(), first)
         self.elbow_size = np.array([pieces[k].elbow.size for k in first])
 
-    def __call__(self, C):
+    def __call__(self, C: float) -> tuple[np.ndarray, np.ndarray]:
         """(β, λ) at C, a number; at a jump, the limit from above.
 
         Where λ is not unique it is chosen by the rule of `kernelbook.solvers.svm.multipliers`: it
@@ -159,16 +168,16 @@ class SVMPath:
         return out
 
     @property
-    def beta(self):
+    def beta(self) -> np.ndarray:
         """β at `C`, a (K+1, n) array, made when asked for."""
         return np.array([self(C)[0] for C in self.C])
 
     @property
-    def lam(self):
+    def lam(self) -> np.ndarray:
         """λ at `C`, a (K+1, ℓ) array."""
         return np.array([self(C)[1] for C in self.C])
 
-    def certificate(self, C) -> Certificate:
+    def certificate(self, C: float) -> Certificate:
         """Objective, duality gap and violation of the solution at C > 0."""
         if isinstance(C, Real) and C == 0:
             raise ValueError(
@@ -195,7 +204,9 @@ def _differ(one, other):
     return not (same and np.isin(one.elbow, other.elbow).all())
 
 
-def svm_path(gram, P, y, C_max=1e3, sample_weight=None) -> SVMPath:
+def svm_path(
+    gram: np.ndarray, P: Any, y: Any, C_max: float = 1e3, sample_weight: Any = None
+) -> SVMPath:
     """All solutions of (dual) for 0 ≤ C ≤ C_max.
 
     Parameters
