@@ -40,7 +40,7 @@ class Result:
 
     @property
     def by_hand(self) -> bool:
-        """Whether somebody has to look before this counts as a score."""
+        """Whether a person has to look before this counts as a score."""
         return not self.readable or self.unmatched
 
     @property
