@@ -15,6 +15,9 @@ from kernelbook.course.grading import Result, Verdict
 from kernelbook.course.intake.finding import find
 from kernelbook.course.intake.reading import CELLS, REMARKS, read
 from kernelbook.course.reports.standing import Standing
+from kernelbook.course.sandbox import Limits
+from kernelbook.course.sandbox.watch import Watch
+from kernelbook.course.showing.outputs import Budget, safe_outputs
 from kernelbook.course.showing.page import page
 from kernelbook.course.showing.text import FORMULA, as_html
 
@@ -186,14 +189,38 @@ def test_a_notebook_of_nineteen_megabytes_stays_small(assignment, tmp_path):
     assert "more characters are not shown" in shown(assignment, found)
 
 
-def picture(size):
-    head = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 10, 10)
+def test_pictures_that_unpack_to_more_than_a_browser_holds_are_not_shown():
+    cell = {"outputs": [{"data": {"image/png": picture(9, 4_000)}}] * 50}  # 16 million pixels each
+    shown = safe_outputs(cell, Budget())
+    assert ["picture" in output for output in shown] == [True] * 12 + [False] * 38
+    assert "there are too many" in shown[12]["text"]
+
+
+def test_a_line_that_comes_byte_by_byte_is_searched_once(monkeypatch):
+    class Text(bytearray):
+        searched = 0
+
+        def find(self, what, start):
+            Text.searched += len(self) - start
+            return super().find(what, start)
+
+    watch = Watch.__new__(Watch)
+    watch.results, watch.seen, watch.looked, watch.lines = 1, 0, 0, 0
+    watch.texts, watch.limits = {1: Text()}, Limits()
+    watch.split, watch.stages = 0, set()
+    for k in range(2_000):
+        watch.texts[1] += b"x" if k % 500 else b"\n"
+        watch.look()
+    assert (watch.lines, watch.seen) == (4, 1501)
+    assert Text.searched < 2 * 2_000 + 10
+
+
+def picture(size, side=10):
+    head = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", side, side)
     return base64.b64encode(head + bytes(size)).decode()
 
 
 def test_what_is_kept_of_outputs_is_what_would_be_shown(assignment, tmp_path):
-    from kernelbook.course.showing.outputs import Budget, safe_outputs
-
     outputs = [
         {"output_type": "stream", "name": "stdout", "text": ["a\n", "b"]},
         {"output_type": "stream", "name": "stdout", "text": "long " * 10_000},

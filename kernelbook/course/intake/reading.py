@@ -109,7 +109,7 @@ def cells_of(raw: bytes, shown: str, remarks: list) -> list[dict]:
             "yours and hand it in again"
         )
     # Of outputs only what can be shown is kept: a class's notebooks are in memory together.
-    budget = Budget(text=2 * Budget.text, pictures=2 * Budget.pictures)
+    budget = Budget(text=2 * Budget.text, pictures=2 * Budget.pictures, pixels=2 * Budget.pixels)
     for cell in plain:
         cell["outputs"] = kept_outputs(cell, budget)
     odd = [n for n, c in enumerate(plain, 1) if c["cell_type"] == "code" and _typographic(c)]

@@ -14,11 +14,12 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import combinations
 
-__all__ = ["NOTE", "Pair", "pairs", "runs"]
+__all__ = ["MOST_CODE", "NOTE", "Pair", "pairs", "runs"]
 
 LENGTH = 9  # tokens in a run
 LEAST = 12  # runs that an answer must have to be compared
 COMMON = 0.2
+MOST_CODE = 50_000  # characters of an answer that are compared
 
 NOTE = (
     "High similarity means that two answers have the same structure after renaming. It does not "
@@ -59,7 +60,7 @@ def tokens(code: str) -> list[str]:
 
 def runs(code: str) -> set[tuple]:
     """All runs of tokens."""
-    found = tokens(code[:50_000])
+    found = tokens(code[:MOST_CODE])
     return {tuple(found[k : k + LENGTH]) for k in range(len(found) - LENGTH + 1)}
 
 

@@ -13,7 +13,7 @@ from kernelbook.course.gradebook import Course, write_atomically, write_bytes_at
 from kernelbook.course.release import student_version
 from kernelbook.course.reports import lms, tables
 from kernelbook.course.reports.classpage import class_page
-from kernelbook.course.reports.similarity import pairs
+from kernelbook.course.reports.similarity import MOST_CODE, pairs
 from kernelbook.course.reports.standing import Standing, standings
 from kernelbook.course.showing.page import page
 
@@ -42,6 +42,11 @@ def write_reports(course: Course, names=(), assignments=None) -> str:
 def write_one(course: Course, assignment: Assignment, found: list[Standing]):
     """Everything about one assignment."""
     name, root = assignment.name, course.root
+    released = {
+        c.metadata.nbgrader.grade_id: source(c)
+        for c in student_version(assignment).cells
+        if c.cell_type == "code" and kind_of(c) == "solution"
+    }
     pages, code = {}, {}
     for s in found:
         if s.result is None:
@@ -50,12 +55,8 @@ def write_one(course: Course, assignment: Assignment, found: list[Standing]):
         path = course.place("feedback", s.student, name) / f"{name}.html"
         write_atomically(path, page(assignment, s, cells))
         pages[s.student] = path
-        code[s.student] = {c["grade_id"]: c["source"] for c in cells if c["grade_id"]}
-    released = {
-        c.metadata.nbgrader.grade_id: source(c)
-        for c in student_version(assignment).cells
-        if c.cell_type == "code" and kind_of(c) == "solution"
-    }
+        mine = [c for c in cells if c["grade_id"] in released]
+        code[s.student] = {c["grade_id"]: c["source"][:MOST_CODE] for c in mine}
     similar = pairs(code, released)
     rows = [[p.first, p.second, p.question, round(p.share, 3), float(p.runs)] for p in similar]
     header = ["student", "student", "question", "share", "runs_in_common"]

@@ -33,7 +33,8 @@ class Watch:
         self.texts = {results: bytearray(), printed: bytearray()}
         self.outcome, self.clocks = Outcome(), Clocks(process.pid)
         self.stages = set(stages)
-        self.seen = 0  # bytes of results in which lines were looked for
+        self.seen = 0  # bytes of results in whole lines
+        self.looked = 0  # bytes in which an end of a line was looked for
         self.lines = 0
         self.split = None  # where the results that know the inputs begin
         self.before = b""  # what was printed until then
@@ -100,7 +101,7 @@ class Watch:
     def look(self):
         """New whole lines: count them, and notice those that say where the code is."""
         text = self.texts[self.results]
-        while (end := text.find(b"\n", self.seen)) >= 0:
+        while (end := text.find(b"\n", max(self.seen, self.looked))) >= 0:
             line, self.seen = bytes(text[self.seen : end]), end + 1
             self.lines += 1
             if self.lines > self.limits.lines:
@@ -112,6 +113,7 @@ class Watch:
                 self.hand_over()
             elif b'"stage"' in line and len(line) < 300:
                 self.enter(line)
+        self.looked = len(text)  # a line that comes byte by byte is not searched again each time
 
     def enter(self, line):
         """A new stage has its own time; each counts once."""

@@ -19,11 +19,13 @@ PIXELS = 20_000_000  # a small file can unpack to more than a browser has memory
 
 @dataclass
 class Budget:
-    """What is left to show of one submission: cells, characters of text, characters of pictures."""
+    """What is left to show of one submission: cells, characters of text, characters of pictures,
+    and what these unpack to."""
 
     cells: int = 400
     text: int = 400_000
     pictures: int = 6 << 20
+    pixels: int = 10 * PIXELS
 
     def words(self, text: str, most=MOST) -> str:
         """Text, cut to what is left of the budget."""
@@ -33,7 +35,8 @@ class Budget:
 
     def picture(self, data: str) -> bool:
         self.pictures -= len(data)
-        return self.pictures >= 0
+        self.pixels -= pixels(data)
+        return self.pictures >= 0 and self.pixels >= 0
 
 
 def safe_outputs(cell, budget: Budget, most=MOST) -> list[dict]:
@@ -77,13 +80,18 @@ def _joined(text):
 
 def is_png(text: str) -> bool:
     """Whether this is a PNG picture in base64, of a size that a browser can show."""
+    return 0 < pixels(text) <= PIXELS
+
+
+def pixels(text: str) -> int:
+    """How many a PNG picture in base64 unpacks to; 0 if it is none, or too long."""
     if len(text) > PICTURE:
-        return False
+        return 0
     try:
         raw = base64.b64decode(text.replace("\n", ""), validate=True)
     except (binascii.Error, ValueError):
-        return False
+        return 0
     if raw[:8] != b"\x89PNG\r\n\x1a\n" or len(raw) < 24:
-        return False
+        return 0
     width, height = struct.unpack(">II", raw[16:24])
-    return 0 < width * height <= PIXELS
+    return width * height
