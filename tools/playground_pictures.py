@@ -46,10 +46,10 @@ def main():
             target = PICTURES / f"{place.get_attribute('data-playground')}.png"
             place.screenshot(path=target, animations="disabled")
             print(target.relative_to(ROOT))
-        page.set_viewport_size({"width": 1100, "height": 700})
+        # A reader's first visit: the contents are not scrolled to where the last page was.
+        page = browser.new_page(viewport={"width": 1100, "height": 760}, color_scheme="light")
         page.goto((PAGES.parent / "index.html").as_uri())
         page.locator(".playground[data-state=ready]").wait_for()
-        page.add_style_tag(content=".bd-header, .bd-header-article { display: none !important; }")
         page.wait_for_timeout(800)  # the plots follow their width
         page.screenshot(path=README, animations="disabled")
         print(README.relative_to(ROOT))
