@@ -10,7 +10,8 @@ otherwise once more, to survey them: for the box, a classifier's classes, and ce
 weights [1]; the largest of two blocks are among the largest of each.
 
 A block should fit into a worker's memory several times over.  If a worker dies, Dask runs its task
-again elsewhere; blocks are pure functions of the data, so nothing is lost or counted twice.
+again elsewhere; blocks are pure functions of the data, so nothing is lost or counted twice.  Where
+the data are read twice, a checksum of both readings is compared.
 
 References
 ----------
@@ -21,10 +22,11 @@ Letters 97 (2006).
 from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any, Self
+from zlib import crc32
 
 import numpy as np
 
-from kernelbook.distributed.graph import aligned_blocks, tree_sum
+from kernelbook.distributed.graph import aligned_blocks, computed, tree_sum
 
 __all__ = ["Survey", "fit_blocks"]
 
@@ -62,24 +64,46 @@ def fit_blocks(job: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
             raise ValueError("X contains NaN or infinity; drop or impute those rows.")
     job.freeze(survey)
     worker = dask.delayed(job, traverse=False)
-    sums = tree_sum([dask.delayed(_sums)(worker, *block) for block in blocks])
+    parts = [dask.delayed(_sums)(worker, needed, *block) for block in blocks]
+    checksum, sums = tree_sum(parts, _added)
     if survey is not None:
-        _require_same_rows(survey.count, getattr(sums, "m", 0))
+        _require_same_data(survey, checksum, getattr(sums, "m", 0))
     return sums
 
 
-def _require_same_rows(before, now):
+def _require_same_data(survey, checksum, rows):
     """An error for data that change while they are read."""
-    if before != now:
-        raise ValueError(
-            f"X had {before} rows of positive weight when they were surveyed, and {now} when they "
-            "were summed: the data change between two passes.  Write them to files that stay, or "
-            "keep them in the cluster's memory: X.persist()."
-        )
+    if survey.count != rows:
+        what = f"{survey.count} rows of positive weight when surveyed, and {rows} when summed"
+    elif survey.checksum != checksum:
+        what = "other numbers when summed than when surveyed"
+    else:
+        return
+    raise ValueError(
+        f"X, y or sample_weight had {what}: the data change between two passes.  Write them to "
+        "files that stay, or keep them in the cluster's memory: X.persist()."
+    )
 
 
-def _sums(job, X, y, w):
-    return job.sums(X, y, w) if len(X) else 0
+def _sums(job, checked, X, y, w):
+    """(checksum, sums) of a block."""
+    return _checksum(X, y, w) if checked else 0, job.sums(X, y, w) if len(X) else 0
+
+
+def _added(parts):
+    checksums, sums = zip(*parts, strict=True)
+    return sum(checksums), sum(sums)
+
+
+def _checksum(*arrays):
+    """A number that other data would hardly have."""
+    return sum(crc32(_bytes(a), k) for k, a in enumerate(arrays) if a is not None and len(a))
+
+
+def _bytes(array):
+    array = np.asarray(array)
+    array = array.astype("U") if array.dtype == object else array
+    return np.ascontiguousarray(array).view(np.uint8).ravel()
 
 
 @dataclass(frozen=True)
@@ -97,6 +121,8 @@ class Survey:
         How many rows to draw.
     keys, rows : arrays
         The rows with the largest keys, at most `drawn`.
+    checksum : int
+        Of the data; blocks add up.
     """
 
     low: np.ndarray
@@ -106,12 +132,14 @@ class Survey:
     drawn: int
     keys: np.ndarray
     rows: np.ndarray
+    checksum: int
 
     @classmethod
     def of(
         cls, X: Any, y: Any, w: np.ndarray, labels: bool = False, drawn: int = 0, seed: int = 0
     ) -> Self:
         """The survey of a block."""
+        checksum = _checksum(X, y, w)
         X = np.asarray(X, dtype=np.float64)
         w = np.ones(len(X)) if w is None else np.asarray(w, dtype=np.float64)
         kept = w > 0
@@ -120,7 +148,7 @@ class Survey:
         with np.errstate(invalid="ignore", over="ignore"):
             low, high = X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf)
             keys = np.log(np.random.RandomState(seed).uniform(size=len(w))) / w
-        return cls(low, high, found, len(w), drawn, *_largest(drawn, keys, X))
+        return cls(low, high, found, len(w), drawn, *_largest(drawn, keys, X), checksum)
 
     def merge(self, other: "Survey") -> "Survey":
         """The survey of two sets of rows together."""
@@ -130,8 +158,9 @@ class Survey:
         if labels is not None and other.labels is not None:
             labels = np.union1d(labels, other.labels)
         low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
-        count = self.count + other.count
-        return Survey(low, high, labels, count, self.drawn, *_largest(self.drawn, keys, rows))
+        count, checksum = self.count + other.count, self.checksum + other.checksum
+        largest = _largest(self.drawn, keys, rows)
+        return Survey(low, high, labels, count, self.drawn, *largest, checksum)
 
 
 def _largest(drawn, keys, rows):
@@ -144,7 +173,7 @@ def _pilot(blocks):
     import dask
 
     for block in blocks:
-        (found,) = dask.compute(dask.delayed(_some_rows)(*block))
+        found = computed(dask.delayed(_some_rows)(*block))
         if len(found[0]):
             return found
     raise ValueError("X has no rows: a fit needs at least one.")

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from typing import Any
+from concurrent.futures import CancelledError
 
 import numpy as np
 
 from kernelbook.numeric.arrays import is_collection
 
-__all__ = ["aligned_blocks", "row_blocks", "tree_sum"]
+__all__ = ["aligned_blocks", "computed", "row_blocks", "tree_sum"]
 
 _BRANCHES = 8
 
@@ -20,7 +21,23 @@ def tree_sum(parts: Any, combine: Callable = sum) -> Any:
         parts = [
             dask.delayed(combine)(parts[i : i + _BRANCHES]) for i in range(0, len(parts), _BRANCHES)
         ]
-    (result,) = dask.compute(dask.delayed(combine)(parts))
+    return computed(dask.delayed(combine)(parts))
+
+
+def computed(delayed: Any) -> Any:
+    """The value of a delayed object; an error in words where the scheduler is gone."""
+    import dask
+
+    try:
+        (result,) = dask.compute(delayed)
+    except (CancelledError, TimeoutError, OSError) as error:
+        if type(error).__module__.partition(".")[0] != "distributed":
+            raise  # an error of the data's own
+        raise RuntimeError(
+            "the Dask scheduler is gone, and with it what its workers had computed: nothing was "
+            "fitted, and the data are as they were.  Start a scheduler and workers, connect a "
+            "Client to them, and call fit again."
+        ) from error
     return result
 
 

@@ -388,7 +388,7 @@ class Unsteady:
     """A block that is read anew each time.
 
     When it has been read `at` times, the worker that reads it is killed, or the block is shorter
-    from then on, by `what`.
+    or has another number from then on, by `what`.
     """
 
     def __init__(self, folder, at, what):
@@ -399,6 +399,8 @@ class Unsteady:
         (self.folder / f"{reads}-{os.getpid()}-{time.monotonic_ns()}").touch()
         if self.what == "shorter" and reads >= self.at:
             return rows[:-1]
+        if self.what == "another" and reads >= self.at:
+            return np.vstack([rows[:-1], rows[-1:] + 1e-9])
         if self.what == "killed" and reads == self.at and os.getpid() != self.home:
             os.kill(os.getpid(), 9)
         return rows
@@ -422,5 +424,34 @@ def test_data_that_change_between_two_passes_are_refused(tmp_path):
         block = Unsteady(tmp_path, 4, "shorter")  # X and y are read for the pilot and the survey
         both = block.array(np.c_[X[:100], Y[:100]])
         x, y = both[:, :2], both[:, 2]
-        with pytest.raises(ValueError, match=r"had 100 rows .* and 99 when they were summed"):
+        with pytest.raises(ValueError, match=r"had 100 rows .* and 99 when summed"):
             GRLSRegressor(**ARGUMENTS).fit(x, y)
+
+
+def test_numbers_that_change_between_two_passes_are_refused(tmp_path):
+    with dask.config.set(scheduler="synchronous"):
+        both = Unsteady(tmp_path, 4, "another").array(np.c_[X[:100], Y[:100]])
+        with pytest.raises(ValueError, match="had other numbers when summed than when surveyed"):
+            GRLSRegressor(**ARGUMENTS).fit(both[:, :2], both[:, 2])
+
+
+def test_a_scheduler_that_dies_is_named(monkeypatch):
+    """With its process killed while a block is summed, Dask raises this, half a minute later."""
+    x, y = da.from_array(X[:100]), da.from_array(Y[:100])
+
+    def compute(*tasks):
+        raise distributed.client.FutureCancelledError("sums-1", "scheduler-connection-lost")
+
+    monkeypatch.setattr(dask, "compute", compute)
+    with pytest.raises(RuntimeError, match=r"Dask scheduler is gone.*call fit again"):
+        GRLSRegressor(**ARGUMENTS).fit(x, y)
+
+
+def test_an_error_of_the_data_stays_what_it_is():
+    def lost(block):
+        raise FileNotFoundError("part-7.parquet")
+
+    with dask.config.set(scheduler="synchronous"):
+        x = da.from_array(X[:100]).map_blocks(lost, meta=X[:0])
+        with pytest.raises(FileNotFoundError, match=r"part-7\.parquet"):
+            GRLSRegressor(**ARGUMENTS).fit(x, da.from_array(Y[:100]))
