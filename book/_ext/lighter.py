@@ -8,6 +8,12 @@ page, drops the rest, sets formulas later (`book/_page/math.js`), and stores
 pictures as lossless WebP where that is smaller, figures once for light pages
 and once for dark ones (`inks.py`), of which a page loads one.  Nothing is lost:
 what has changed is counted in `tests/book/test_weight.py`.
+
+Drawn as SVG with letters as outlines, the six figures of chapters representer
+and incremental take 1.8 to 4.9 times the bytes of their WebP: 23 to 161 kB
+beside 9 to 55 kB.  Nothing compresses a page that is opened as a file, and with
+letters as text, which depend on the reader's fonts, five of the six are larger
+still.  So figures stay pictures.
 """
 
 import base64
