@@ -1,8 +1,8 @@
 """Blocks of Dask collections, and sums over them in a tree."""
 
 from collections.abc import Callable
-from typing import Any
 from concurrent.futures import CancelledError
+from typing import Any
 
 import numpy as np
 
