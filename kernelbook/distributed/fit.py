@@ -148,7 +148,7 @@ class Survey:
         with np.errstate(invalid="ignore", over="ignore"):
             low, high = X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf)
             keys = np.log(np.random.RandomState(seed).uniform(size=len(w))) / w
-        return cls(low, high, found, len(w), drawn, *_largest(drawn, keys, X), checksum=checksum)
+        return cls(low, high, found, len(w), drawn, *_largest(drawn, keys, X), checksum)
 
     def merge(self, other: "Survey") -> "Survey":
         """The survey of two sets of rows together."""
@@ -160,10 +160,10 @@ class Survey:
         low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
         count, checksum = self.count + other.count, self.checksum + other.checksum
         largest = _largest(self.drawn, keys, rows)
-        return Survey(low, high, labels, count, self.drawn, *largest, checksum=checksum)
+        return Survey(low, high, labels, count, self.drawn, *largest, checksum)
 
 
-def _largest(drawn, keys, rows):
+def _largest(drawn: int, keys: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     best = np.argsort(-keys, kind="stable")[:drawn]
     return keys[best], rows[best]
 
