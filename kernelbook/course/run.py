@@ -36,10 +36,12 @@ def collect(course: Course, assignment: Assignment, source_) -> list[Submission]
         who = (listed.name or listed.id, listed.identity) if listed else (None, None)
         made = read(one, assignment, *who)
         if course.roster and listed is None:
-            made.remarks.append(f"{one.owner.name!r} is not in the roster; graded under that name")
             same = course.roster.namesakes(one.owner.name)
             if len(same) > 1 and made.number:
                 _name_by_number(made, f"{len(same)} students of the roster are")
+            else:
+                name = repr(one.owner.name)
+                made.remarks.append(f"{name} is not in the roster; graded under that name")
         by_identity.setdefault(made.identity, []).append((made, certain))
     found: dict[str, Submission] = {}
     for made in _told_apart(course, assignment, by_identity):

@@ -135,6 +135,25 @@ def test_with_a_roster_neither_is_missing(tmp_path, known_by):
         assert "called Ann Lee" not in done.output
 
 
+def test_who_is_in_the_roster_later_is_not_there_twice(tmp_path):
+    place = handed_in(tmp_path)
+    (place.course / "roster.csv").write_text(HEADER + TWO.format("", ""))
+    said = place.grade("--unsafe").output
+    assert "is not in the roster" not in said
+    assert len(scores(place)) == 4  # two who are graded, two of whom nothing is known
+    first = next(name for name in scores(place) if name.startswith("Ann-Lee-1"))
+    with Course(place.course) as course:
+        grade = course.gradebook.find_grade("essay", "small", "small", first)
+        grade.manual_score, grade.needs_manual_grade = 4.0, False
+        course.gradebook.db.commit()
+    (place.course / "roster.csv").write_text(HEADER + TWO.format("1", "2"))
+    said = place.grade("--unsafe").output
+    assert scores(place) == {"s1": ("to grade", "5"), "s2": ("to grade", "3")}
+    assert f"s1: was graded as {first} before: points given by hand there are not here" in said
+    text = (place.course / "grades" / "small-moodle.csv").read_text()
+    assert text.count("Participant 1") == text.count("Participant 2") == 1
+
+
 # Times
 
 

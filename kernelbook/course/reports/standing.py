@@ -90,6 +90,7 @@ def standings(course: Course, assignment: Assignment) -> list[Standing]:
                 result,
             )
         )
+    found = _latest(found, {s.identity for s in course.roster.students})
     total = float(sum(names.values()))
     for identity, student in enrolled.items():
         state = UNCLEAR if identity in unclear else MISSING
@@ -97,3 +98,17 @@ def standings(course: Course, assignment: Assignment) -> list[Standing]:
         made.out_of = total
         found.append(made)
     return sorted(found, key=lambda s: s.student)
+
+
+def _latest(found, listed):
+    """Without those who were graded under another name until the roster knew them."""
+    now = {s.result.entry: s for s in found if s.result and s.student in listed}
+    kept = []
+    for s in found:
+        known = now.get(s.result.entry) if s.result and s.student not in listed else None
+        if known is None:
+            kept.append(s)
+        elif set(s.to_grade) != set(known.to_grade):
+            words = f"was graded as {s.student} before: points given by hand there are not here"
+            known.doubt = "; ".join(filter(None, [known.doubt, words]))
+    return kept
