@@ -136,6 +136,9 @@ def test_the_path_and_the_deviation_ask_too(monkeypatch):
     monkeypatch.setattr(memory, "available", lambda: 2.0**19)
     with pytest.raises(MemoryError, match=r"m=300 samples need .*part of the sample"):
         learner.predict(X[:3], return_std=True)
+    for call in (learner.criteria, lambda: learner.test_component("Gaussian")):
+        with pytest.raises(MemoryError, match=r"m=300 .* 3 more like it.*part of the sample"):
+            call()
     with pytest.raises(MemoryError, match=r"m=300 .* 4 more like it.*some values of C"):
         svm_path(Gaussian()(X[:300]), None, np.where(Y, 1.0, -1.0)[:300])
 

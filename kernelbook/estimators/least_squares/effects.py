@@ -22,6 +22,7 @@ from kernelbook.inference.needed import ComponentTest
 from kernelbook.inference.residuals import LeaveOneOut
 from kernelbook.inference.summary import Summary, summarize
 from kernelbook.numeric.arrays import explained
+from kernelbook.numeric.memory import room_for_gram
 
 __all__ = ["Effects", "check_level"]
 
@@ -85,6 +86,11 @@ class Effects:
         deviation = solution.deviation(self._observations)
         components = () if self._pairwise else self._components()
         return Model(posterior, solution.lam, deviation, self.df_resid_, components, self.tuning_)
+
+    def _room_for_matrices(self, count):
+        return room_for_gram(
+            len(self._solution.c), count, "ask a learner that was fitted to part of the sample."
+        )
 
     @property
     def df_resid_(self) -> float:
@@ -283,7 +289,8 @@ class Effects:
                 f"parameters={parameters!r:.80} must be a dict from some of {', '.join(known)} to "
                 "positive numbers."
             )
-        return self._model("criteria").criteria(parameters)
+        with self._room_for_matrices(4):
+            return self._model("criteria").criteria(parameters)
 
     def test_component(self, name: str) -> ComponentTest:
         """Whether a component is needed: `name` is one of those of `predict_components`.
@@ -308,7 +315,8 @@ class Effects:
         known = {component.name: component for component in self._components()}
         if not isinstance(name, str) or name not in known:
             raise ValueError(f"name={name!r} is no component; use one of {', '.join(known)}.")
-        return self._model("test_component").test(known[name])
+        with self._room_for_matrices(4):
+            return self._model("test_component").test(known[name])
 
     # --------------------------------------------------------------------------------- summary
 
