@@ -237,6 +237,11 @@ class FreeFeatureEstimator(BaseEstimator):
             )
         options = {"dtype": np.float64, "accept_sparse": "csr" if self._takes_sparse else False}
         if y:
+            if isinstance(y[0], str):
+                raise TypeError(
+                    f"y={y[0]!r} is a name: pass the column itself, table[{y[0]!r}], and X without "
+                    "it."
+                )
             table = is_frame(X) and len(np.shape(X)) == 2
             if (table or not is_frame(X)) and (dates := dates_in(X)) is not None:
                 tell_of_dates(dates)

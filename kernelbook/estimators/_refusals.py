@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from kernelbook.features import is_frame
-from kernelbook.numeric.arrays import described, explained
+from kernelbook.numeric.arrays import dates_in, described, explained
 
 __all__ = ["check_columns", "rows_explained"]
 
@@ -25,16 +25,17 @@ def rows_explained(remedy: str, **arguments: Any) -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError) as error:
-        said = str(error)
+        said, kind = str(error), TypeError if isinstance(error, TypeError) else ValueError
         missing = "contains NaN" in said or "contains infinity" in said
-        if missing or "could not convert" in said:
-            find = _missing if missing else _text
+        dates = "could not be promoted" in said or "Cannot cast Datetime" in said
+        if missing or dates or "could not convert" in said:
+            find = _missing if missing else _dates if dates else _text
             found = [find(name, value) for name, value in arguments.items()]
             if any(found):
                 said = said.split("\n")[0]
-                raise type(error)(f"{said}\n({'  '.join(filter(None, found))})") from error
+                raise kind(f"{said}\n({'  '.join(filter(None, found))})") from error
         given = ", ".join(f"{name} is {described(value)}" for name, value in arguments.items())
-        raise type(error)(f"{said}\n({given}: pass {remedy}.)") from error
+        raise kind(f"{said}\n({given}: pass {remedy}.)") from error
 
 
 def _columns(value):
@@ -76,6 +77,18 @@ def _missing(name, value):
     return (
         f"{'; '.join(said[:3])}{more}: drop these rows (dropna, together with y), or fill in what "
         "is missing (sklearn.impute)."
+    )
+
+
+def _dates(name, value):
+    """Which columns hold dates, and how they become numbers."""
+    found = dates_in(value) if is_frame(value) and len(np.shape(value)) == 2 else None
+    if not found:
+        return ""
+    t = found[0]
+    return (
+        f"column {str(t)!r} of {name} holds dates or durations: pass numbers, of days for "
+        f"instance, ({t} - {t}.min()) / np.timedelta64(1, 'D')."
     )
 
 

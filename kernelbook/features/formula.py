@@ -13,7 +13,9 @@ import re
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
+from decimal import Decimal
 from importlib import import_module
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -26,6 +28,12 @@ __all__ = ["Formula"]
 
 _NAMES = "abs arctan cos exp expm1 log log10 log1p log2 maximum minimum sign sin sqrt tan tanh"
 _FUNCTIONS = {name: getattr(np, name) for name in _NAMES.split()}
+_HABITS = {  # of mgcv and R, and what to write here
+    r"name '(s|te|ti|t2)' is not defined": "a smooth of mgcv, s(x), is a kernel here, "
+    "kernel=Matern(columns='x'), s(x) + s(z) a sum of kernels, te(x, z) a product; without a "
+    "penalty a smooth is bs(x, df=5).",
+    r"The `\.` operator": "'.' does not stand for all columns here: name them.",
+}
 _NUMBER = re.compile(r"\bx\d+\b")  # what the columns of an array are called
 _NAMELESS = (
     ", since X came without names (behind a scaler or another transformer, "
@@ -129,7 +137,7 @@ class Formula(TransformerMixin, BaseEstimator):
                 raise ValueError(f"features={self.formula!r} needs a table of numbers or text.")
             validate_data(self, X, reset=reset, skip_check_array=True)
         if hasattr(X, "columns"):
-            return self._numbered(X)
+            return self._numbered(_plain(X))
         import pandas as pd
 
         X = np.asarray(X)
@@ -160,13 +168,16 @@ class Formula(TransformerMixin, BaseEstimator):
     def _explained(self, table):
         """formulaic's errors, with the columns that there are."""
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), np.errstate(all="ignore"):  # what is NaN is refused
                 warnings.simplefilter("ignore", DeprecationWarning)  # formulaic's own
                 yield
         except Exception as error:
             said = re.sub(r"\x1b\[[0-9;]*m|[\u29da\u29db]", "", str(error)).split("\n")[0]
             names = list(map(str, table.columns))
             lost = "" if hasattr(self, "feature_names_in_") else _NAMELESS
+            for habit, here in _HABITS.items():
+                if re.search(habit, said):
+                    said = here
             raise ValueError(
                 f"features={self.formula!r} cannot be evaluated: {said}  The columns are "
                 f"{', '.join(names)}{lost}; functions beside NumPy's elementary ones "
@@ -189,6 +200,21 @@ class Formula(TransformerMixin, BaseEstimator):
                         f"{', '.join(map(repr, state['categories']))}.  Drop these rows, or let "
                         f"the kernel take the levels: Categorical(columns={column!r})."
                     )
+
+
+def _plain(frame):
+    """The frame, its columns of numbers that are called objects as what they are.
+
+    Rows that were taken apart and put together have them, and so have decimals of a data base;
+    formulaic would take every number for a level.
+    """
+    if not hasattr(frame, "iloc"):
+        return frame
+    for name, dtype in zip(frame.columns, frame.dtypes, strict=True):
+        numbers = (isinstance(v, Real | Decimal) and not isinstance(v, bool) for v in frame[name])
+        if dtype.kind == "O" and all(numbers):
+            frame = frame.assign(**{str(name): frame[name].astype(float)})
+    return frame
 
 
 def _library(table):

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 from scipy.stats import t as student
@@ -48,6 +50,22 @@ class Estimates:
         """Lower and upper ends, an (n, 2) array; each interval has the level for itself."""
         half = student.ppf(0.5 + self.level / 2, self.df) * self.std
         return np.column_stack([self.estimate - half, self.estimate + half])
+
+    def to_frame(self) -> Any:
+        """The numbers of the table as a pandas data frame, a row for each name.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from kernelbook.inference.table import Estimates
+        >>> one, df = np.array([2.0]), np.array([np.inf])
+        >>> Estimates(("x",), one, one, df).to_frame().columns.tolist()
+        ['coef', 'std err', 't', 'P>|t|', '[0.025', '0.975]', 'df']
+        """
+        numbers = [self.estimate, self.std, self.t, self.pvalue, *self.interval.T, self.df]
+        names = [*self.rows()[0][1:], "df"]
+        frame = import_module("pandas").DataFrame
+        return frame(dict(zip(names, numbers, strict=True)), index=list(self.names))
 
     def rows(self) -> list[list[str]]:
         """The table as text, its head first."""

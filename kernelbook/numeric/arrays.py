@@ -113,6 +113,8 @@ def is_frame(X: Any) -> bool:
 
 def dates_in(X: Any) -> Any:
     """The columns of X that hold dates, times or durations, in words; None where there are none."""
+    if hasattr(X, "with_columns"):  # polars
+        return [n for n, t in zip(X.columns, X.dtypes, strict=True) if t.is_temporal()] or None
     dtypes = list(X.dtypes) if hasattr(X, "iloc") else [getattr(X, "dtype", None)]
     dates = [i for i, dtype in enumerate(dtypes) if getattr(dtype, "kind", "") in ("m", "M")]
     if not dates:

@@ -158,6 +158,29 @@ def test_what_is_missing_is_found(table):
         GRLSRegressor().fit(np.where([[False, True]], np.nan, FRAME[["x", "dist"]]), Y)
 
 
+def test_the_name_of_a_column_is_not_the_column(table):
+    convert, _ = table
+    with pytest.raises(TypeError, match=r"y='dist' is a name: pass .*table\['dist'\], and X with"):
+        GRLSRegressor(KERNEL).fit(convert(FRAME), "dist")
+    model = GRLSRegressor(Matern(0.3, columns="x")).fit(convert(FRAME), Y[:, None])
+    with pytest.raises(ValueError, match=r"a table with 1 column: pass it as a vector, y\.squee"):
+        model.summary()
+
+
+def test_dates_are_found():
+    """pandas refuses them beside numbers, polars does not."""
+    days = pd.date_range("2020-01-01", periods=M)
+    learner, said = GRLSRegressor(KERNEL), r"dates or durations \(\['day'\]\)"
+    with (
+        pytest.warns(UserWarning, match=said),
+        pytest.raises(TypeError, match="'day' of X holds d"),
+    ):
+        learner.fit(FRAME.assign(day=days), Y)
+    polars = as_polars(FRAME).with_columns(day=pl.Series(days.to_pydatetime().tolist()))
+    with pytest.warns(UserWarning, match=said):
+        learner.fit(polars, Y)
+
+
 def test_a_series_is_no_table():
     with pytest.raises(ValueError, match="2-dimensional container"):
         GRLSRegressor().fit(FRAME["x"], Y)

@@ -1,6 +1,7 @@
 """Features written as a formula on the columns of a table."""
 
 import pickle
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -81,6 +82,16 @@ def test_fitted_to_one_kind_of_table_and_asked_with_the_other(table, soil):
     np.testing.assert_array_equal(model.predict(new), f)
 
 
+def test_numbers_that_are_called_objects_are_numbers(table):
+    """formulaic would make a level of each: 40 columns for 40 samples."""
+    rows = pd.DataFrame([row.tolist() for _, row in table.iterrows()], columns=table.columns)
+    plain = Formula("1 + sqrt(dist) + t + C(soil)").fit(table)
+    for frame in (rows, table.astype(object), table.assign(t=[Decimal(v) for v in table.t])):
+        features = Formula("1 + sqrt(dist) + t + C(soil)").fit(frame)
+        assert features.get_feature_names_out().tolist() == plain.get_feature_names_out().tolist()
+        np.testing.assert_allclose(features.transform(frame[:5]), plain.transform(table[:5]))
+
+
 def test_columns_of_a_frame_by_number(table):
     """As in an array, unless the frame has such names itself."""
     by_name = Formula("1 + sqrt(dist) + C(soil)").fit_transform(table)
@@ -133,6 +144,9 @@ def test_functions_of_ones_own(table):
         ("1 + (t | soil)", "Categorical\\(columns"),
         ("  ", "formula='  ' must be text"),
         ("t - t - 1", "has no term"),
+        ("1 + s(t)", r"smooth of mgcv, s\(x\), is a kernel here, kernel=Matern\(columns='x'\)"),
+        (".", r"'\.' does not stand for all columns here: name them\.  The columns are dist, t"),
+        ("1 + log(t - 0.5)", r"`log\(t - 0.5\)` contains null values"),
     ],
 )
 def test_errors_say_what_there_is(table, formula, said):

@@ -313,3 +313,14 @@ def test_methods_without_a_posterior_and_several_outputs_say_what_to_do():
     assert two.leave_one_out().residual.shape == (80, 2)
     with pytest.raises(ValueError, match="fit a learner for each"):
         two.summary()
+
+
+def test_estimates_as_a_data_frame():
+    frame, y = table()
+    model = GRLSRegressor(Gaussian(0.4, columns="x"), "1 + dist").fit(frame, y)
+    found = model.summary(0.9).coefficients
+    numbers = found.to_frame()
+    assert numbers.index.tolist() == ["Intercept", "dist"]
+    assert numbers.columns.tolist() == ["coef", "std err", "t", "P>|t|", "[0.05", "0.95]", "df"]
+    np.testing.assert_array_equal(numbers["P>|t|"], found.pvalue)
+    np.testing.assert_array_equal(numbers[["[0.05", "0.95]"]], found.interval)

@@ -66,10 +66,10 @@ class Effects:
 
     def _single(self, what):
         if np.ndim(self.scale_):
-            raise ValueError(
-                f"{what} is for one output, and y had {np.size(self.scale_)}: fit a learner for "
-                "each."
-            )
+            count = np.size(self.scale_)
+            given = f"a table with {count} column{'s' * (count > 1)}"
+            remedy = "pass it as a vector, y.squeeze()" if count == 1 else "fit a learner for each"
+            raise ValueError(f"{what} is for one output, and y was {given}: {remedy}.")
 
     def _kernel_in_words(self):
         if self._pairwise:
