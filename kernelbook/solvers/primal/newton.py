@@ -44,12 +44,20 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.linalg import lapack
 
+from kernelbook.numeric.conjugate_gradients import conjugate_gradients
 from kernelbook.numeric.jit import jit
+from kernelbook.numeric.linalg import norms
 
 __all__ = ["NewtonResult", "PiecewiseLoss", "finite_newton", "line_search", "squared_hinge"]
 
 MAX_DIRECT = 2500
 """Up to this size a Newton matrix is factorized; beyond, conjugate gradients."""
+
+STEP_RTOL = 4e-3
+"""The residual of such a step, relative to the gradient; the line search allows for it."""
+
+MAX_STEPS = 500
+"""Of conjugate gradients."""
 
 MAX_TRIALS = 200
 """Trial steps of a line search; bisection alone takes about sixty."""
@@ -283,33 +291,21 @@ def _pseudo_solve(A, tau, b, rtol=1e-13):
     return V @ ((V.T @ b) / values[keep])
 
 
-def _by_conjugate_gradients(X_F, P_F, root, g_w, g_lam, tau, rtol=1e-3, max_iter=500):
+def _by_conjugate_gradients(X_F, P_F, root, g_w, g_lam, tau, rtol=STEP_RTOL):
     """For large sparse problems; preconditioned by the diagonal and the features' block."""
     M = g_w.size
     X_F = X_F.multiply(root[:, None]).tocsr() if sparse.issparse(X_F) else root[:, None] * X_F
     diagonal = 1.0 + np.asarray((X_F.multiply(X_F) if sparse.issparse(X_F) else X_F**2).sum(axis=0))
     block = P_F.T @ P_F
 
-    def times(v):
-        q = X_F @ v[:M] + P_F @ v[M:]
-        return np.concatenate([v[:M] + X_F.T @ q, tau * v[M:] + P_F.T @ q])
+    def times(V):
+        w, lam = V[:M, 0], V[M:, 0]  # sparse products with a vector are faster than with a column
+        q = X_F @ w + P_F @ lam
+        return np.append(w + X_F.T @ q, tau * lam + P_F.T @ q)[:, None]
 
-    def precondition(r):
-        return np.concatenate([r[:M] / diagonal, _pseudo_solve(block, tau, r[M:])])
+    def precondition(R):
+        return np.append(R[:M, 0] / diagonal, _pseudo_solve(block, tau, R[M:, 0]))[:, None]
 
-    r = -np.concatenate([g_w, g_lam])
-    d = np.zeros_like(r)
-    z = precondition(r)
-    p, rz = z.copy(), r @ z
-    target = rtol * rtol * rz
-    for _ in range(max_iter):
-        if rz <= target:
-            break
-        Ap = times(p)
-        h = rz / (p @ Ap)
-        d += h * p
-        r -= h * Ap
-        z = precondition(r)
-        rz, old = r @ z, rz
-        p = z + (rz / old) * p
-    return d[:M], d[M:]
+    right = -np.append(g_w, g_lam)[:, None]
+    step, *_ = conjugate_gradients(times, precondition, right, rtol * norms(right), MAX_STEPS)
+    return step[:M, 0], step[M:, 0]
