@@ -3,6 +3,7 @@
 import pickle
 import warnings
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -31,14 +32,12 @@ from kernelbook.solvers.primal.growing.factor import GrowingFactor
 from kernelbook.solvers.primal.growing.hinge import GrowingHinge
 from tests.naive import incremental as naive
 from tests.naive.primal import quadratic_program
+from tests.samples.xor import xor as noisy_xor
 
 RULES = ("most_misclassified", "best_improvement", "random")
 
 
-def xor(n, seed=0, noise=0.3, d=3):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
-    return X, np.where(X[:, 0] * X[:, 1] + noise * rng.normal(size=n) > 0.2, 1, -1)
+xor = partial(noisy_xor, above=0.2, labels=(-1, 1))
 
 
 def objectives(model):

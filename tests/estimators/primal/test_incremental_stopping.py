@@ -1,5 +1,7 @@
 """When the growing basis stops, and the competitor that adds samples instead of functions."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -14,12 +16,9 @@ from kernelbook import (
     KernelBasis,
     LinearBasis,
 )
+from tests.samples.xor import xor as noisy_xor
 
-
-def xor(n, seed=0, noise=0.3, d=3):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
-    return X, np.where(X[:, 0] * X[:, 1] + noise * rng.normal(size=n) > 0.2, 1, -1)
+xor = partial(noisy_xor, above=0.2, labels=(-1, 1))
 
 
 def test_held_out_samples_are_not_trained_on():

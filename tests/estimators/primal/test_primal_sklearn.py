@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -29,14 +30,12 @@ from kernelbook import (
     SVMGBClassifier,
 )
 from tests.naive.primal import objective
+from tests.samples.xor import xor as noisy_xor
 
 METHODS = ("cholesky", "gram-schmidt", "eigen")
 
 
-def xor(n, seed=0, noise=0.3, d=3):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
-    return X, np.where(X[:, 0] * X[:, 1] + noise * rng.normal(size=n) > 0.2, 1, -1)
+xor = partial(noisy_xor, above=0.2, labels=(-1, 1))
 
 
 def distance(a, b, X):

@@ -27,12 +27,7 @@ from kernelbook import (
 from kernelbook.estimators._multiclass import binary_problems, class_scores, predicted
 from kernelbook.solvers.svm.solve import solve_robust
 from tests.naive import svm as naive
-
-
-def xor(m, seed=0, noise=0.3, d=3):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(m, d))
-    return X, (X[:, 0] * X[:, 1] + noise * rng.normal(size=m) > 0).astype(int)
+from tests.samples.xor import xor
 
 
 def waves(l, d=3, seed=0):

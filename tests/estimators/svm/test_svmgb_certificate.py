@@ -25,12 +25,7 @@ from kernelbook.solvers.svm.certificate import certify
 from kernelbook.solvers.svm.convexity import definiteness_of
 from kernelbook.solvers.svm.problem import prepare
 from kernelbook.solvers.svm.solve import solve_robust
-
-
-def xor(m, seed=0, noise=0.3, d=3):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(m, d))
-    return X, (X[:, 0] * X[:, 1] + noise * rng.normal(size=m) > 0).astype(int)
+from tests.samples.xor import xor
 
 
 def noisy_line(m, d=2):

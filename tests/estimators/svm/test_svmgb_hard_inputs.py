@@ -8,12 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from kernelbook import Gaussian, Laplacian, Linear, Polynomials, SVMGBClassifier, ThinPlate
-
-
-def xor(m, seed=0, noise=0.3, d=3):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(m, d))
-    return X, (X[:, 0] * X[:, 1] + noise * rng.normal(size=m) > 0).astype(int)
+from tests.samples.xor import xor
 
 
 def fit_honestly(model, X, y, **fit):

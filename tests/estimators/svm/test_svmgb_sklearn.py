@@ -16,12 +16,7 @@ from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, Standar
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from kernelbook import Gaussian, Linear, Multiquadric, Polynomials, SVMGBClassifier
-
-
-def xor(m, seed=0, noise=0.3, d=3):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(m, d))
-    return X, (X[:, 0] * X[:, 1] + noise * rng.normal(size=m) > 0).astype(int)
+from tests.samples.xor import xor
 
 
 @parametrize_with_checks(

@@ -1,6 +1,7 @@
 """What the primal learners cost, and that large problems end where they should."""
 
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
@@ -25,12 +26,9 @@ from kernelbook.solvers.primal.growing import selection
 from kernelbook.solvers.primal.growing.hinge import GrowingHinge
 from kernelbook.solvers.primal.growing.selection import IncrementalPath
 from tests.naive import svm_path as naive
+from tests.samples.xor import xor as noisy_xor
 
-
-def xor(m, d=2, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(m, d))
-    return X, np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=m) > 0, 1.0, -1.0)
+xor = partial(noisy_xor, d=2, labels=(-1.0, 1.0))
 
 
 # -------------------------------------------------------------- where Newton steps are not cheap
@@ -40,7 +38,7 @@ def xor(m, d=2, seed=0):
 @pytest.mark.parametrize("C", [0.1, 10.0, 1000.0])
 def test_coordinate_descent_is_finished_by_newton(loss, C, monkeypatch, recwarn):
     """30 sweeps do not reach tol, the rest must; the answer is that of the cheap road."""
-    X, y = xor(300, 6)
+    X, y = xor(300, d=6)
     exact = PrimalSVMClassifier(C=C, loss=loss).fit(X, y)
     monkeypatch.setattr("kernelbook.solvers.primal.problem.MAX_NEWTON_FLOPS", 0)
     model = PrimalSVMClassifier(C=C, loss=loss, tol=1e-7, random_state=0).fit(X, y)
@@ -74,7 +72,7 @@ def test_few_centres_and_many_samples(capsys):
 @pytest.fixture(scope="module")
 def steps():
     """A path of 25 steps on 1500 samples; what each step allocated, factorized and tried."""
-    X, y = xor(1500, 4)
+    X, y = xor(1500, d=4)
     K, n = Gaussian(2.0)(X), 1500
     problem = (np.arange(n), y, np.full(n, 10.0))
     path = IncrementalPath(

@@ -4,6 +4,7 @@ Its pieces are tested in test_smo_lanes and test_svm_large_state.
 """
 
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from kernelbook.solvers.svm.multipliers import evenly_spaced, hard_margin_multip
 from kernelbook.solvers.svm.problem import KernelSource
 from kernelbook.solvers.svm.solve import solve_robust
 from tests.samples.svm import kernel_problem
+from tests.samples.xor import xor as noisy_xor
 
 
 @pytest.mark.parametrize("l", [1, 4])
@@ -100,10 +102,7 @@ def test_where_it_does_not_apply_it_says_so():
     assert not solve_large(source, P, separable, C).beta.any()
 
 
-def xor(m, d=6, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(m, d))
-    return X, np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=m) > 0, 1, 0)
+xor = partial(noisy_xor, d=6)
 
 
 @pytest.mark.parametrize("C", [0.5, 50.0])
