@@ -384,6 +384,26 @@ if libc.syscall(206, 1000, ctypes.byref(context)) == 0 or libc.syscall(447, 0) >
 socket.socketpair()
 print("FOUND socketpair")
 """,
+    "file-locks": """
+import fcntl
+file = open("/sandbox/inside.py")
+for lock in (fcntl.lockf, fcntl.flock):  # of a file that others have, too
+    try:
+        lock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        print("FOUND", lock.__name__)
+    except OSError:
+        pass
+print("duplicated", fcntl.fcntl(file, fcntl.F_DUPFD, 10) >= 10)
+""",
+    "many-timers": """
+import ctypes, signal
+libc = ctypes.CDLL(None)
+made = ctypes.c_void_p()
+for k in range(1000):
+    if libc.timer_create(1, None, ctypes.byref(made)) < 0:
+        break
+print("FOUND" if k > 300 else k, "timers")
+""",
     "unseen-children": """
 import os, signal, time
 for s in range(1, 65):

@@ -47,6 +47,8 @@ class Limits:
             "RLIMIT_FSIZE": 0,
             "RLIMIT_CORE": 0,
             "RLIMIT_MEMLOCK": 0,
+            "RLIMIT_SIGPENDING": 256,  # timers, too
+            "RLIMIT_RTPRIO": 0,
         }
 
 

@@ -19,11 +19,15 @@ __all__ = ["program"]
 ALLOW, KILL, ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 EPERM, ENOSYS = 1, 38
 LOAD, EQUAL, GREATER_EQUAL, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16  # offsets in struct seccomp_data
+# Offsets in struct seccomp_data
+NUMBER, ARCHITECTURE, FIRST_ARGUMENT, SECOND_ARGUMENT = 0, 4, 16, 24
 CLONE_NEWUSER = 0x10000000
 
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 CLONE = {"x86_64": 56, "aarch64": 220}
+FCNTL = {"x86_64": 72, "aarch64": 25}
+# Locks and leases of files, which are the host's own: their number is unlimited, and others wait.
+LOCKING = (6, 7, 37, 38, 1024, 1026)
 DENIED = {  # number on x86_64, number on aarch64
     "socket": (41, 198),
     "socketpair": (53, 199),
@@ -57,6 +61,7 @@ DENIED = {  # number on x86_64, number on aarch64
     "inotify_init1": (294, 26),
     "fanotify_init": (300, 262),
     "io_uring_setup": (425, 425),
+    "flock": (73, 32),
     "open_tree": (428, 428),
     "move_mount": (429, 429),
     "fsopen": (430, 430),
@@ -84,6 +89,13 @@ def program(machine: str | None = None) -> bytes | None:
     for numbers in DENIED.values():
         code += [(EQUAL, 0, 1, numbers[column]), (RETURN, 0, 0, ERRNO | EPERM)]
     code += [
+        (EQUAL, 0, 2 * len(LOCKING) + 2, FCNTL[machine]),
+        (LOAD, 0, 0, SECOND_ARGUMENT),
+    ]
+    for command in LOCKING:
+        code += [(EQUAL, 0, 1, command), (RETURN, 0, 0, ERRNO | EPERM)]
+    code += [
+        (RETURN, 0, 0, ALLOW),
         (EQUAL, 0, 3, CLONE[machine]),
         (LOAD, 0, 0, FIRST_ARGUMENT),
         (ANY_BIT, 0, 1, CLONE_NEWUSER),
