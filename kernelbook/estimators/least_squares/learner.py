@@ -34,8 +34,10 @@ from kernelbook.solvers.grls.methods import (
     Facts,
     alternatives,
     choose,
+    goes_on,
     handed_over,
     memory_advice,
+    more_work_than_exact,
 )
 from kernelbook.solvers.grls.nystrom import solve as nystrom
 from kernelbook.solvers.grls.nystrom.basis import CenterBasis
@@ -201,6 +203,8 @@ class GRLS(FreeFeatureEstimator):
         facts = self._facts(sample.X, m=m, box=box, growing=self._box() is not None)
         method, grid = choose(self.solver, facts, self._methods)
         replaced = self.solver == "fourier" and method.name != "fourier"
+        if facts.growing and method.name == "fourier" and more_work_than_exact(box, facts):
+            warnings.warn(goes_on(m), UserWarning, stacklevel=3)
         if method.sums and method.std:  # Fourier: sums in memory, too
             self._fit_by_sums(sample, Y, box, grid)
             self._question(sample, Y)

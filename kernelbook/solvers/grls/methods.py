@@ -16,7 +16,8 @@ from kernelbook.solvers.grls.fourier.grid import design, spectrum
 from kernelbook.solvers.grls.fourier.solve import accuracy
 
 __all__ = [
-    "DENSE", "METHODS", "Facts", "Method", "alternatives", "choose", "handed_over", "memory_advice",
+    "DENSE", "METHODS", "Facts", "Method", "alternatives", "choose", "goes_on",
+    "handed_over", "memory_advice", "more_work_than_exact",
 ]  # fmt: skip
 
 EXACT_BELOW = 20_000
@@ -181,7 +182,7 @@ def choose(solver: str, facts: Facts, among: Any = tuple(METHODS)) -> tuple:
         if solver == "fourier" and facts.m and facts.box is not None and not facts.growing:
             low, high = facts.box
             grid = design(facts.kernel, low, high, facts.kernel_accuracy())
-            exact = more_work_than_exact(grid, facts)
+            exact = _more_work_than_exact(grid, facts)
             return (METHODS["cholesky"], None) if exact else (METHODS["fourier"], grid)
         return METHODS[solver], None
     if facts.collection and "fourier" in among:
@@ -195,8 +196,15 @@ def choose(solver: str, facts: Facts, among: Any = tuple(METHODS)) -> tuple:
     return row, None
 
 
-def more_work_than_exact(grid: Any, facts: Facts) -> bool:
-    """Whether Fourier takes seconds, and ten times the work of the exact solution.
+def more_work_than_exact(box: tuple, facts: Facts) -> bool:
+    """Whether Fourier takes seconds, and ten times the work of the exact solution."""
+    low, high = box
+    grid = design(facts.kernel, low, high, facts.kernel_accuracy())
+    return _more_work_than_exact(grid, facts)
+
+
+def _more_work_than_exact(grid, facts):
+    """The same for a grid.
 
     A step of conjugate gradients is two transforms of 2^d times as many points as frequencies.
     """
@@ -212,6 +220,16 @@ def handed_over(m: int) -> str:
         f"solver='fourier' would take far more work for this kernel, box, reg and tol than the "
         f"exact solution for m={m} samples: solver='cholesky' was used.  To go on with chunks, "
         "give bounds: then the solver is Fourier's whatever it takes."
+    )
+
+
+def goes_on(m: int) -> str:
+    """What to say where the sample may grow, and Fourier must go on."""
+    return (
+        f"solver='fourier' takes far more work for this kernel, these bounds, reg and tol than the "
+        f"exact solution for m={m} samples.  It goes on, since bounds promise more samples; "
+        "without bounds, or with solver='cholesky', the fit is exact at once; tighter bounds, a "
+        "wider kernel, or a larger tol need less."
     )
 
 

@@ -155,7 +155,10 @@ def test_a_fit_after_a_fit_forgets(exact):
 
 def test_what_is_not_reached_is_said():
     rough = GRLSRegressor(Matern(0.3, 0.5), reg=1e-3, solver="fourier", bounds=BOUNDS[:1])
-    with pytest.warns(ConvergenceWarning, match=r"kkt=.*because the kernel is exact to"):
+    with (
+        pytest.warns(ConvergenceWarning, match=r"kkt=.*because the kernel is exact to"),
+        pytest.warns(UserWarning, match=r"more work .* for m=600 samples.  It goes on"),
+    ):
         rough.fit(X[:, :1], Y)
     with pytest.warns(UserWarning, match=r"more work .* for m=600 samples: solver='cholesky' was"):
         rough.set_params(bounds=None).fit(X[:, :1], Y)

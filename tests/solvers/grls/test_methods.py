@@ -1,5 +1,7 @@
 """Which solver runs, and what is said where the Gram matrix does not fit in memory."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -103,3 +105,16 @@ def test_fourier_hands_a_small_rough_problem_over():
     exact = GRLSRegressor(**arguments, solver="cholesky").fit(points, y)
     np.testing.assert_array_equal(model.predict(points), exact.predict(points))
     assert (model.solver_, model.get_params()["solver"]) == ("cholesky", "fourier")
+
+
+def test_fourier_that_goes_on_whatever_it_takes_says_so_before():
+    """With bounds the sample may grow, so nothing is handed over; the warning comes first."""
+    points = np.random.default_rng(7).uniform(size=(144, 2))
+    bounds = [(0.0, 1.0)] * 2
+    model = GRLSRegressor(Matern(3.33, 1.5), reg=8.8e-6, solver="fourier", bounds=bounds)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # it ends the fit before it begins
+        with pytest.raises(UserWarning, match=r"m=144 samples.  It goes on, since bounds promise"):
+            model.fit(points, points[:, 0])
+    small = model.set_params(kernel=Gaussian(0.5), reg=1e-2)
+    assert small.fit(points, points[:, 0]).solver_ == "fourier"
