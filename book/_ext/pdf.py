@@ -93,6 +93,21 @@ def exercise_number(env, label):
     return exercise_latex_number_reference("", text, refid=label)
 
 
+class ExercisesByName(SphinxPostTransform):
+    """A link from the text leads to the page and the label of an exercise."""
+
+    default_priority = 405
+    formats = ("latex",)
+
+    def run(self, **options):
+        for exercise in list(self.document.findall(is_exercise_node)):
+            label = exercise["label"]
+            page = self.env.sphinx_exercise_registry[label]["docname"]
+            here = rf"\phantomsection\label{{\detokenize{{{page}:{label}}}}}"
+            place = exercise.parent.index(exercise)
+            exercise.parent.insert(place, nodes.raw("", here, format="latex"))
+
+
 class SolutionsLast(SphinxPostTransform):
     default_priority = 410
     formats = ("latex",)
@@ -217,6 +232,7 @@ def setup(app):
     app.add_post_transform(PlainProofs)
     app.add_post_transform(OpenAnswers)
     app.add_post_transform(ExercisesElsewhere)
+    app.add_post_transform(ExercisesByName)
     app.add_post_transform(SolutionsLast)
     app.add_post_transform(WideColumns)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

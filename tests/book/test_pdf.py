@@ -58,6 +58,8 @@ It is zero.
 """
 EQUATIONS = """# Equations
 
+As in {ref}`an exercise <one-more>` of another page.
+
 | equation | in this book | code |
 |---|---|---|
 | A (1) | right | `f` |
@@ -144,6 +146,8 @@ def test_code_is_as_large_as_eighty_characters_allow(tex):
 
 def test_there_are_links_bookmarks_and_an_index(tex):
     assert r"\usepackage{hyperref}" in tex
+    assert r"\hyperref[\detokenize{first:one-more}]" in tex
+    assert r"\label{\detokenize{first:one-more}}" in tex
     assert re.search(r"\\index\{bias", tex)
     assert r"\printindex" in tex
 
