@@ -48,7 +48,7 @@ MAX_LEAP = 1e4
 """A penalty beyond this no longer grows by a factor of a thousand."""
 ROUNDING_ERROR = 1e-13
 """A gap or residual that is rounding error."""
-MAX_STALLED = 10
+MAX_STALLED_ROUNDS = 10
 """So many subproblems in a row without progress end the iteration."""
 
 
@@ -149,7 +149,11 @@ def proximal_multipliers(problem, w=None, lam=None, alpha=None, options=None) ->
     last, least = (np.inf, np.inf), np.inf
     n_newton = stalled = 0
     done = best.try_exact(lam, alpha)
-    while not (done or best.accepted) and n_newton < options.max_newton and stalled < MAX_STALLED:
+    while (
+        not (done or best.accepted)
+        and n_newton < options.max_newton
+        and stalled < MAX_STALLED_ROUNDS
+    ):
         # The subproblem: Moreau's envelope of the loss around α, and a proximal term on λ.
         shrink = 1.0 / (1.0 + sigma * delta)
         loss = PiecewiseLoss(alpha * shrink, sigma * shrink, upper)

@@ -67,7 +67,7 @@ INTERIOR_UP_TO = 5000
 INTERIOR_FIRST_UP_TO = 300
 """Up to this m interior points cost no more than another round of SMO."""
 
-MAX_STALLED = 2
+MAX_STALLED_POINTS = 2
 """Points in a row, after interior points, that may fail to improve on the best solution."""
 
 EQUALITY_RTOL = 1e-6
@@ -243,8 +243,8 @@ def solve_robust(
 class Relay:
     """The methods in turn, the steps that are left to them, and the best solution so far.
 
-    After interior points usually only rounding is left: then the search ends when `MAX_STALLED`
-    points in a row have not improved on the best solution.
+    After interior points usually only rounding is left: then the search ends when
+    `MAX_STALLED_POINTS` in a row have not improved on the best solution.
     """
 
     def __init__(
@@ -278,7 +278,7 @@ class Relay:
                 separable = solve_separable(problem)
                 if separable is not None:
                     return separable
-            if accepted or (self.past_interior and self.n_stalled >= MAX_STALLED):
+            if accepted or (self.past_interior and self.n_stalled >= MAX_STALLED_POINTS):
                 break
         return self.best
 

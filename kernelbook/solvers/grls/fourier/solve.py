@@ -55,7 +55,7 @@ __all__ = [
 
 MAX_ITER = 1000
 CG_TOL_SHARE = 0.3  # of tol for conjugate gradients; the rest is for the kernel
-RANK_RTOL = 1e-12  # eigenvalues of PᵀDP below this part of the largest count as zero
+FEATURE_RTOL = 1e-12  # eigenvalues of PᵀDP below this part of the largest count as zero
 AMBIGUOUS_RTOL = 1e-9
 VARIANCE_TOL = 1e-8  # in units of scale·κ(0)
 _BLOCK_NUMBERS = 2**23  # of a block of basis functions at points
@@ -104,7 +104,7 @@ class System:
         # Eigenvectors of PᵀDP/W that are not zero: the range of the features on the sample.
         s, U = np.linalg.eigh(statistics.PP / statistics.total)
         self.values = s[::-1] / max(s.max(initial=0.0), np.finfo(float).tiny)
-        kept = s > RANK_RTOL * s.max(initial=0.0) if s.size else np.zeros(0, bool)
+        kept = s > FEATURE_RTOL * s.max(initial=0.0) if s.size else np.zeros(0, bool)
         self._s, self._U, self._null = s[kept], U[:, kept], U[:, ~kept]
         self._to_range = self._U / np.sqrt(self._s) if s.size else U
         # C = ΨᵀDP/W, a row for each feature.
@@ -120,7 +120,7 @@ class System:
     @property
     def rank_is_ambiguous(self):
         """Whether rounding has decided the rank."""
-        return bool(np.any((self.values > RANK_RTOL / 30) & (self.values < AMBIGUOUS_RTOL)))
+        return bool(np.any((self.values > FEATURE_RTOL / 30) & (self.values < AMBIGUOUS_RTOL)))
 
     def solve(self, tol, tick=None, max_iter=MAX_ITER) -> Solution:
         """The minimizer for each target, to `tol` in units of `kkt` if that is possible.

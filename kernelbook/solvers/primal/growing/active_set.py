@@ -41,7 +41,7 @@ TIKHONOV_RATE = 1e-10
 """ε, in units of the largest ‖x̂_i‖² on the margin."""
 MAX_REFINEMENTS = 4
 """How often the equations are repeated to remove ε."""
-RANK_RTOL = 1e-13
+PINV_RTOL = 1e-13
 """Smaller eigenvalues of P_FᵀH⁻¹P_F, relative to the largest, count as zero."""
 
 
@@ -113,7 +113,7 @@ def _solve_face(X, P, y, beta, w, lam, excess):
     S = P.T @ W
     if not np.isfinite(S).all():
         return None
-    S = np.linalg.pinv(S, RANK_RTOL, hermitian=True) if len(S) > 1 else _reciprocal(S)
+    S = np.linalg.pinv(S, PINV_RTOL, hermitian=True) if len(S) > 1 else _reciprocal(S)
     for _ in range(MAX_REFINEMENTS):
         step = _solve(factor, y - X @ w - P @ lam)
         change = S @ (step @ P + excess)

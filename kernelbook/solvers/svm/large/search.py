@@ -24,10 +24,10 @@ from kernelbook.solvers.svm.large.smo_lanes import smo_lanes
 
 __all__ = ["search"]
 
-NEWTON_HANDOVER = 0.3
+SEARCH_HANDOVER = 0.3
 """The violation at which Newton's method may take over."""
 
-INITIAL_DAMPING = 1e-4
+SEARCH_DAMPING = 1e-4
 """Its first proximal term, in units of K's diagonal."""
 
 SHRINK = 0.7
@@ -47,7 +47,7 @@ and coordinate.  They decide between two ways to the same solution, and need not
 
 def search(state, goal):
     """From wherever the state is to a violation of about `goal`."""
-    eps = max(1.0 if state.rho else NEWTON_HANDOVER, goal)
+    eps = max(1.0 if state.rho else SEARCH_HANDOVER, goal)
     last, pace = np.inf, 0.0
     while True:
         before = state.steps
@@ -56,14 +56,14 @@ def search(state, goal):
             pace = (state.steps - before) / np.log10(last / eps)
         if eps <= goal and not state.rho:
             return
-        if eps <= NEWTON_HANDOVER:
+        if eps <= SEARCH_HANDOVER:
             left = pace * np.log10(max(eps / goal, 1.0))
             if _worth_a_factor(state, active, goal, left) and _newton(state, goal):
                 return
         if eps <= goal:
             return
         last = eps
-        eps = max(goal, eps / 3.0 if state.rho or eps >= NEWTON_HANDOVER else eps / 10.0)
+        eps = max(goal, eps / 3.0 if state.rho or eps >= SEARCH_HANDOVER else eps / 10.0)
 
 
 def _face(state):
@@ -83,7 +83,7 @@ def _worth_a_factor(state, active, goal, left):
     size, beta = _face(state).size, state.beta
     free = np.count_nonzero((beta > state.lower) & (beta < state.upper))
     share = free / max(1, np.count_nonzero(beta))
-    steps = max(state.steps * (0.4 + np.log10(NEWTON_HANDOVER / goal) * share), left)
+    steps = max(state.steps * (0.4 + np.log10(SEARCH_HANDOVER / goal) * share), left)
     factors = 3 * (size**3 / 3 / FACTOR_RATE + FACTOR_CALL)
     return size <= 0.7 * beta.size and factors < STEP_RATE * steps * active
 
@@ -173,7 +173,7 @@ def _newton(state, goal, max_steps=12):
     """Newton's method on the face; whether it came down to the goal.  See `svm.active_set`."""
     Q, lower, upper, beta, v = state.Q, state.lower, state.upper, state.beta, state.gradient
     scale = float(state.gram.diagonal.max())
-    eps, least = INITIAL_DAMPING * scale, 1e-13 * scale * lower.size
+    eps, least = SEARCH_DAMPING * scale, 1e-13 * scale * lower.size
     # Without the penalty: here Qᵀβ = 0 is an equation.
     v += state.rho * (state.penalized @ (state.penalized.T @ beta))
     first = error = np.inf

@@ -39,7 +39,7 @@ __all__ = ["smo_lanes"]
 
 SMALL_BIAS = 4.0
 """v this near to zero, a few margins, has all the digits that it needs in single precision."""
-MIN_CURVATURE = 1e-7
+MIN_SINGLE_CURVATURE = 1e-7
 """Least curvature of a step, relative to K's diagonal: below it there is only rounding."""
 
 
@@ -65,7 +65,7 @@ def smo_lanes(G, lower, upper, beta, v, up, down, eps, max_steps):
         for k in range(LANES):
             x[b, k] = v[b, k] - middle
     high, low, best = np.empty((3, len(diag)), np.float32)
-    least = np.float32(MIN_CURVATURE * _largest(diag))
+    least = np.float32(MIN_SINGLE_CURVATURE * _largest(diag))
     steps, violation, row_budget_exhausted = 0, 0.0, False
     _update_and_select(up, up, np.float32(0.0), x, up, down, high, low)
     while True:

@@ -17,7 +17,7 @@ REFRESH_AFTER = 50
 """M⁻¹, f and the carried sums are computed afresh after so many updates of M⁻¹."""
 REFACTOR_RESIDUAL = 1e-9
 """Equations that fail by more than this, relative, after refining: M⁻¹ is no longer M's inverse."""
-MAX_STALLED = 10
+MAX_STALLED_EVENTS = 10
 """So many pivots a sample without progress mean that the path is lost."""
 
 
@@ -207,7 +207,7 @@ class ParametricQP(Pivots):
     def _count_stalled(self, before, pivots):
         """So many more pivots since t was `before`; by rounding, t can creep."""
         self._stalled = 0 if self.t - before > RATE_RTOL * abs(before) else self._stalled + pivots
-        if self._stalled > MAX_STALLED * (self.n + 10):
+        if self._stalled > MAX_STALLED_EVENTS * (self.n + 10):
             raise PathError(f"no progress at t = {self.t:.6g}: too many events coincide.")
 
     def _pivot(self, sample, side):
