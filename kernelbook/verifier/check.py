@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import combinations
 from os import PathLike
+from os.path import exists
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,11 @@ def verify(
       because Pᵀc is 2.5e-04 and not 0; the certificate says 0.0e+00
     """
     if isinstance(model, str | PathLike):
+        if not exists(model):
+            raise ValueError(
+                f"model={model!r} is no file: pass a fitted learner, or the name of a file that "
+                "model.save has written."
+            )
         model = read(model, record)
     raw, X, y, w, P = _checked(model, X, y, sample_weight, P, tol)
     assumed: set[str] = set()
