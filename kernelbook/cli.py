@@ -71,9 +71,15 @@ def warm() -> None:
     click.echo(f"{len(everything)} fits made; compiled code is in {cache_root()}")
 
 
+class NothingToJudge(click.ClickException):
+    """What keeps `verify` from a verdict; its exit code is none of a verdict's."""
+
+    exit_code = 3
+
+
 @main.command(short_help="Check that a fitted learner is optimal.")
-@click.argument("model", type=click.Path(exists=True, dir_okay=False))
-@click.argument("data", type=click.Path(exists=True, dir_okay=False))
+@click.argument("model", type=click.Path())
+@click.argument("data", type=click.Path())
 @click.option("--tol", default=1e-3, show_default=True, help="The largest relative gap.")
 @click.option(
     "--trust-pickle", is_flag=True, help="Load a .joblib or .pkl, which may run any code."
@@ -85,7 +91,8 @@ def verify(model: str, data: str, tol: float, trust_pickle: bool) -> None:
     kernelbook verify model.kb data.npz
     kernelbook verify model.joblib data.npz --trust-pickle
 
-    The answer is `proved optimal within …`, `not proved` or `refuted`; the exit code 0, 1 or 2.
+    The answer is `proved optimal within …`, `not proved` or `refuted`; the exit code 0, 1 or 2,
+    and 3 where there was nothing to judge.
     """
     import numpy as np
 
@@ -93,29 +100,35 @@ def verify(model: str, data: str, tol: float, trust_pickle: bool) -> None:
 
     if model.endswith((".joblib", ".pkl", ".pickle")):
         if not trust_pickle:
-            raise click.UsageError(
+            raise NothingToJudge(
                 f"{model} is a pickle, and loading one can run any code that its author put in: "
                 "pass --trust-pickle if it is your own, or save with model.save('model.kb')."
             )
         import joblib
 
-        learner = joblib.load(model)
+        try:
+            learner = joblib.load(model)
+        except FileNotFoundError as refused:
+            raise NothingToJudge(str(refused)) from None
     else:
         learner = model  # `verify` reads the file, and loads no learner
     try:
-        with np.load(data, allow_pickle=False) as arrays:
+        arrays = np.load(data, allow_pickle=False)
+        if isinstance(arrays, np.ndarray):
+            raise ValueError("it has one array, without a name")
+        with arrays:
             given = {name: arrays[name] for name in arrays.files}
-    except ValueError as refused:
-        raise click.ClickException(f"{data} is not an .npz file of arrays: {refused}") from None
+    except (OSError, ValueError, EOFError) as refused:
+        raise NothingToJudge(f"{data} is not an .npz file of arrays: {refused}") from None
     if not {"X", "y"} <= given.keys() <= {"X", "y", "sample_weight", "P"}:
-        raise click.ClickException(
+        raise NothingToJudge(
             f"{data} has the arrays {', '.join(given)}; it must have X and y, and may have "
             "sample_weight and P: np.savez(path, X=X, y=y)."
         )
     try:
         verdict = check(learner, tol=tol, **given)
     except (TypeError, ValueError) as refused:
-        raise click.ClickException(str(refused)) from None
+        raise NothingToJudge(str(refused)) from None
     click.echo(str(verdict))
     raise SystemExit({"proved": 0, "not proved": 1, "refuted": 2}[verdict.status])
 

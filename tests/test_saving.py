@@ -6,9 +6,11 @@ import zipfile
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from scipy import sparse
 
 import kernelbook as kb
+from kernelbook.cli import main
 from tests.verifier.test_verify import BUMPS, FEW, TARGET, THREE, TWO, WEIGHTS, X
 
 NEW = np.random.default_rng(5).normal(size=(9, 2))
@@ -170,10 +172,6 @@ def test_a_pickle_inside_an_array_is_not_opened(saved, tmp_path):
 
 
 def test_the_command_verifies(saved, tmp_path):
-    from click.testing import CliRunner
-
-    from kernelbook.cli import main
-
     data, other = tmp_path / "data.npz", tmp_path / "other.npz"
     np.savez(data, X=X, y=TWO)
     np.savez(other, X=X, y=1 - TWO)
@@ -183,7 +181,32 @@ def test_the_command_verifies(saved, tmp_path):
     pickled = tmp_path / "m.joblib"
     pickled.write_bytes(pickle.dumps(kb.load(saved)))
     done = CliRunner().invoke(main, ["verify", str(pickled), str(data)])
-    assert done.exit_code == 2
+    assert done.exit_code == 3
     assert "--trust-pickle" in done.output
     done = CliRunner().invoke(main, ["verify", str(pickled), str(data), "--trust-pickle"])
     assert done.exit_code == 0
+
+
+def test_what_keeps_the_command_from_a_verdict_has_an_exit_code_of_its_own(saved, tmp_path):
+    numbers = tmp_path / "numbers.npy"
+    np.save(numbers, X)
+    for model, data in ((saved, numbers), (saved, tmp_path / "none.npz"), ("none.kb", numbers)):
+        done = CliRunner().invoke(main, ["verify", str(model), str(data)])
+        assert done.exit_code == 3, done.output
+        assert "Error: " in done.output
+
+
+@pytest.mark.parametrize("place", range(0, 400, 7))
+def test_a_byte_that_is_wrong_is_refused_or_does_not_matter(saved, place, tmp_path):
+    path, damaged = tmp_path / "damaged.kb", bytearray(saved.read_bytes())
+    damaged[place % len(damaged)] ^= 1
+    path.write_bytes(damaged)
+    refused, other = None, None
+    try:
+        other = kb.load(path)
+    except ValueError as error:
+        refused = str(error)
+    if refused is None:
+        np.testing.assert_array_equal(other.predict(X), kb.load(saved).predict(X))
+    else:
+        assert "is not a model that this version can load" in refused

@@ -22,6 +22,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from kernelbook.features.tables import refuse_missing, take_rows
 from kernelbook.numeric.arrays import explained
 
 __all__ = ["Formula"]
@@ -86,7 +87,32 @@ class Formula(TransformerMixin, BaseEstimator):
         self.spec_, self.frame_ = matrix.model_spec, _library(table)
         if not len(self.spec_.column_names):
             raise ValueError(f"formula={self.formula!r} has no term; pass features=None for none.")
+        self._refuse_batches(table, np.asarray(matrix, dtype=np.float64))
         return self
+
+    def _refuse_batches(self, table, P):
+        """A term that takes its mean, say, from the rows it gets is another function elsewhere."""
+        size, differs = np.abs(P).max(axis=0, initial=0.0), np.zeros(P.shape[1], dtype=bool)
+        for rows in (slice(0, None, 2), slice(1, None, 2)):
+            part = take_rows(table, rows)
+            if not len(part):
+                continue
+            with self._explained(part), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                half = self.spec_.get_model_matrix(
+                    part, na_action="ignore", context=self._context()
+                )
+            half = np.asarray(half, dtype=np.float64)
+            equal = np.isclose(half, P[rows], rtol=1e-9, atol=1e-12 * size, equal_nan=True)
+            differs |= ~equal.all(axis=0)
+        if differs.any():
+            term = self.spec_.column_names[int(differs.argmax())]
+            raise ValueError(
+                f"features={self.formula!r}: {term!r} at a row depends on the other rows that "
+                "come with it, so f would be another function for each set of new rows.  Use what "
+                "remembers the sample, center(x), scale(x), poly(x, 2) or bs(x, df=5), or compute "
+                "the column before the fit."
+            )
 
     def transform(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
@@ -192,6 +218,7 @@ class Formula(TransformerMixin, BaseEstimator):
             known = set(state["categories"])
             names = {node.id for node in ast.walk(ast.parse(factor)) if isinstance(node, ast.Name)}
             for column in names.intersection(map(str, table.columns)):
+                refuse_missing(table, column)
                 unseen = sorted(set(np.unique(np.asarray(table[column]))) - known, key=str)
                 if unseen:
                     raise ValueError(

@@ -12,7 +12,15 @@ import numpy as np
 
 from kernelbook.numeric.arrays import is_frame
 
-__all__ = ["encoded", "like", "refuse_text", "replaced", "take_rows", "text_levels"]
+__all__ = [
+    "encoded",
+    "like",
+    "refuse_missing",
+    "refuse_text",
+    "replaced",
+    "take_rows",
+    "text_levels",
+]
 
 
 def take_rows(X: Any, rows: Any) -> Any:
@@ -62,9 +70,23 @@ def text_levels(X: Any) -> dict[int, list[str]]:
     return levels
 
 
+def refuse_missing(X: Any, name: str) -> None:
+    """An error for a column of text of which an entry is missing; numbers are checked elsewhere."""
+    entries = np.asarray(X[name])
+    if entries.dtype.kind != "O":
+        return
+    for row, entry in enumerate(entries):
+        if entry is None or type(entry).__name__ == "NAType" or entry != entry:
+            raise ValueError(
+                f"column {name!r} of X has {entry!r} in row {row}, where fit has seen text: fill "
+                "in what is missing, or drop the row."
+            )
+
+
 def encoded(X: Any, levels: dict[int, list[str]]) -> Any:
     """The frame with numbers for text: the place of a level, new ones after the known."""
     for k, known in levels.items():
+        refuse_missing(X, X.columns[k])
         texts = [str(entry) for entry in np.asarray(X[X.columns[k]])]
         new = sorted(set(texts) - set(known))
         number = {level: float(i) for i, level in enumerate([*known, *new])}

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import combinations
 from os import PathLike
-from os.path import exists
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -91,7 +91,10 @@ def fingerprint(X: Any, y: Any, sample_weight: Any = None) -> str:
 def verify(
     model: Any, X: Any, y: Any, sample_weight: Any = None, P: Any = None, tol: float = 1e-3
 ) -> Verdict:
-    """Whether a fitted learner is optimal, and what it says of itself true.
+    """Whether a fitted learner is optimal, and what its parameters and certificate say true.
+
+    Judged are f and its objective.  Statistics of the fit, such as `rank_`, `scale_` and
+    `loo_errors_`, are not.
 
     The checker imports NumPy and none of the solvers; the book's chapter on it says why one may
     believe what it proves.
@@ -124,7 +127,7 @@ def verify(
       because Pᵀc is 2.5e-04 and not 0; the certificate says 0.0e+00
     """
     if isinstance(model, str | PathLike):
-        if not exists(model):
+        if not Path(model).exists():
             raise ValueError(
                 f"model={model!r} is no file: pass a fitted learner, or the name of a file that "
                 "model.save has written."
@@ -158,6 +161,8 @@ def _checked(model, X, y, sample_weight, P, tol):
         raise ValueError(f"tol={tol!r} must be a positive number: the largest relative gap.")
     raw, y = X, np.asarray(y)
     wanted = "labels" if hasattr(model, "classes_") else "numbers"
+    if wanted == "labels" and y.ndim == 2 and y.shape[1] == 1:
+        y = y.ravel()
     if y.ndim not in (1, 2) or (wanted == "numbers" and not _is_finite(y)):
         raise ValueError(f"y={y!r:.60} must be the {wanted} that fit has got, one for each row.")
     X = np.asarray(X.toarray() if hasattr(X, "toarray") else X)

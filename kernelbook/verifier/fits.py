@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kernelbook.verifier.balls import Ball, stacked
-from kernelbook.verifier.models import Unknown, basis, expansion, kernel, required
+from kernelbook.verifier.models import Unknown, basis, dense, expansion, kernel, required
 
 __all__ = ["EPS", "Fit", "Untrue", "over_basis", "over_samples"]
 
@@ -245,7 +245,7 @@ def _at_samples(model, X):
     """Whether the basis is all translates of a kernel at the samples."""
     Z = getattr(model.basis_, "centers_", None)
     whole = type(model.basis_).__name__ == "KernelBasis" and not hasattr(model, "selected_")
-    return whole and Z.shape == X.shape and np.array_equal(Z, X)
+    return whole and Z.shape == X.shape and np.array_equal(dense(Z), X)
 
 
 def _defect(T, G):

@@ -177,6 +177,11 @@ def _monomial(U, powers):
     return value
 
 
+def dense(rows: Any) -> np.ndarray:
+    """Rows, sparse or not, as doubles."""
+    return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
+
+
 def basis(model: Any, X: np.ndarray, assumed: set[str]) -> tuple[Ball, Ball | None]:
     """B, the functions at the rows of X, and G, their inner products (None for the identity)."""
     b: Any = model.basis_
@@ -187,7 +192,7 @@ def basis(model: Any, X: np.ndarray, assumed: set[str]) -> tuple[Ball, Ball | No
     if name == "LinearBasis":
         return Ball(X[:, chosen]), None
     if name == "KernelBasis":
-        Z = np.asarray(b.centers_, dtype=float)[chosen]
+        Z = dense(b.centers_)[chosen]
         return kernel(b.kernel_, X, Z, assumed), kernel(b.kernel_, Z, Z, assumed)
     if name == "GaussianBasis":
         Z, widths = (

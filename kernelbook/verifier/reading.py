@@ -11,6 +11,7 @@ import io
 import json
 import os
 import zipfile
+import zlib
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -32,6 +33,12 @@ ROOMS = {
     for room, names in (("kernels", KERNELS), ("features", FEATURES), ("bases", BASES))
     for name in names.split()
 }
+
+
+DAMAGED = (  # what a zip archive, its decompression, JSON and NumPy raise for bytes that are wrong
+    zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError, KeyError,
+    IndexError, TypeError, AttributeError, ValueError, MemoryError,
+)  # fmt: skip
 
 
 class Record:
@@ -78,7 +85,9 @@ def read(path: str | os.PathLike, class_of: Callable[[str], type]) -> Any:
     try:
         with zipfile.ZipFile(path) as archive:
             return _read(archive, class_of)
-    except (zipfile.BadZipFile, KeyError, IndexError, TypeError, AttributeError, ValueError) as why:
+    except FileNotFoundError:
+        raise
+    except DAMAGED as why:
         raise ValueError(
             f"path={os.fspath(path)!r} is not a model that this version can load: {why}.  Use a "
             "file that model.save has written, with this version or an older one."

@@ -9,8 +9,10 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 
-from kernelbook import Formula, Gaussian, GRLSRegressor, SVMGBClassifier
+from kernelbook import Categorical, Formula, Gaussian, GRLSRegressor, SVMGBClassifier
 from kernelbook.features import Constant, as_features
+
+RNG = np.random.default_rng(0)
 
 
 @pytest.fixture
@@ -223,3 +225,32 @@ def test_an_array_after_a_frame_gives_one_warning(table):
         values = model.predict(X.to_numpy())
     assert len(caught) == 1
     np.testing.assert_array_equal(values, model.predict(X))
+
+
+@pytest.mark.parametrize(
+    "term",
+    ["exp(a - a.mean())", "a.rank()", "np.cumsum(a)", "a.shift(fill_value=0)", "sqrt(a - a.min())"],
+)
+def test_a_term_that_depends_on_the_other_rows_is_refused(term):
+    table = pd.DataFrame({"a": RNG.normal(size=30)})
+    with pytest.raises(ValueError, match=r"depends on the other rows .* center\(x\), scale\(x\)"):
+        Formula(f"1 + {term}").fit(table)
+
+
+@pytest.mark.parametrize("term", ["center(a)", "scale(a)", "poly(a, 2)", "bs(a, df=5)", "exp(a)"])
+def test_what_remembers_the_sample_is_the_same_function_at_any_rows(term):
+    table = pd.DataFrame({"a": RNG.normal(size=30)})
+    features = Formula(f"1 + {term}").fit(table)
+    whole = features.transform(table)
+    np.testing.assert_allclose(features.transform(table.iloc[3:5]), whole[3:5], rtol=1e-12)
+
+
+@pytest.mark.parametrize("nothing", [None, np.nan, pd.NA])
+def test_text_that_is_missing_is_refused_after_the_fit(nothing):
+    table = pd.DataFrame({"a": RNG.normal(size=30), "s": list("xyz") * 10})
+    y = RNG.normal(size=30)
+    holes = table.head(2).assign(s=pd.Series(["x", nothing], dtype=object))
+    kernel = Gaussian(columns="a") + Categorical(columns="s")
+    for model in (GRLSRegressor(kernel), GRLSRegressor(Gaussian(columns="a"), "1 + C(s)")):
+        with pytest.raises(ValueError, match=r"column .s. of X has .* in row 1"):
+            model.fit(table, y).predict(holes)

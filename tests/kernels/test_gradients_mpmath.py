@@ -140,7 +140,9 @@ def test_every_kernel_is_here():
     assert kernels == {type(kernel) for kernel, _ in FORMULAS}
 
 
-@pytest.mark.parametrize(("kernel", "formula"), FORMULAS, ids=lambda v: str(v)[:60])
+@pytest.mark.parametrize(
+    ("kernel", "formula"), FORMULAS, ids=lambda v: getattr(v, "__qualname__", str(v))[:60]
+)
 def test_values_and_slopes_in_every_parameter(kernel, formula):
     exact = entries(lambda x, z: formula(x, z, **parameters(kernel)))
     np.testing.assert_allclose(kernel(X, Z), exact, rtol=1e-12, atol=1e-15)
@@ -155,7 +157,9 @@ def test_values_and_slopes_in_every_parameter(kernel, formula):
         np.testing.assert_allclose(slope, exact, rtol=1e-11, atol=1e-14)
 
 
-@pytest.mark.parametrize(("kernel", "formula"), FORMULAS, ids=lambda v: str(v)[:60])
+@pytest.mark.parametrize(
+    ("kernel", "formula"), FORMULAS, ids=lambda v: getattr(v, "__qualname__", str(v))[:60]
+)
 def test_gradients_in_x(kernel, formula):
     if isinstance(kernel, Categorical):
         assert (kernel.gradient_x(X, Z) == 0).all()
@@ -170,7 +174,9 @@ def test_gradients_in_x(kernel, formula):
         np.testing.assert_allclose(gradient[k], exact, rtol=1e-11, atol=1e-14)
 
 
-@pytest.mark.parametrize(("kernel", "formula"), SMOOTH, ids=lambda v: str(v)[:60])
+@pytest.mark.parametrize(
+    ("kernel", "formula"), SMOOTH, ids=lambda v: getattr(v, "__qualname__", str(v))[:60]
+)
 def test_the_variance_of_a_derivative_is_the_mixed_derivative(kernel, formula):
     """At z near x, since mpmath meets 0·∞ of Bessel's function at z = x: continuous there."""
     variance = kernel.gradient_variance(X)

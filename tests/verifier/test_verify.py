@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 import kernelbook as kb
 from kernelbook.verifier import fingerprint
@@ -230,7 +231,6 @@ def test_parameters_that_no_learner_takes_are_not_proved(model, written_in, reas
         (kb.PrimalSVMClassifier(kb.LinearBasis()), {"basis": None}),
         (kb.IncrementalSVMClassifier(max_basis=5), {"basis": kb.GaussianBasis()}),
     ],
-    ids=str,
 )
 def test_what_repr_shows_is_what_was_fitted(model, stated):
     y = TARGET if isinstance(model, kb.GRLSRegressor) else TWO
@@ -295,3 +295,13 @@ def test_functions_that_are_left_out_of_a_basis_are_said():
     other.expansion_ = model.expansion_ @ np.eye(2, 5)
     other.fingerprint_ = model.fingerprint_
     assert "span no more than 2" in " ".join(kb.verify(other, X, TWO).assumed)
+
+
+def test_sparse_rows_and_labels_in_a_column():
+    rows = sparse.csr_array(X)
+    for learner in (kb.PrimalSVMClassifier, kb.IncrementalSVMClassifier):
+        model = learner(kb.KernelBasis(kb.Linear(), centers="data")).fit(rows, TWO)
+        assert kb.verify(model, rows, TWO).status == "proved"
+    for learner in (kb.GRLSClassifier, kb.SVMGBClassifier):
+        model = learner().fit(X, TWO)
+        assert kb.verify(model, X, TWO[:, None]).status == "proved"
