@@ -128,7 +128,9 @@ def _moment(path, name, at):
 def template(assignments) -> str:
     """A file to start from, with every line commented out."""
     lines = ["# Remove the # in front of a line to use it.", "[due]"]
-    lines += [f"# {name} = 2027-03-{5 + 7 * k:02d}T23:59:00" for k, name in enumerate(assignments)]
+    first = datetime(2027, 3, 5, 23, 59)
+    for week, name in enumerate(assignments):
+        lines.append(f"# {name} = {(first + timedelta(weeks=week)).isoformat()}")
     lines += ["", "[late]", "# percent_per_day = 10    # of the points earned, for a day begun"]
     lines += ["# most_days = 5           # later than that earns nothing"]
     lines += ["# grace_minutes = 15", "", "[canvas]"]

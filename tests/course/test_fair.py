@@ -6,6 +6,7 @@ import os
 import re
 import zipfile
 from datetime import datetime
+from itertools import pairwise
 
 import pytest
 from click.testing import CliRunner
@@ -160,6 +161,20 @@ def test_settings_are_checked(tmp_path):
         path.write_text(text)
         with pytest.raises(SettingsError, match=word):
             Settings.read(path)
+
+
+def test_the_template_s_due_dates_exist(tmp_path):
+    """With the # removed, every line is read; the dates go past the end of a month."""
+    names = [f"a{k:02d}" for k in range(60)]
+    lines = [line.removeprefix("# ") for line in template(names).splitlines()[1:]]
+    path = tmp_path / "course.toml"
+    path.write_text("\n".join(lines))
+    settings = Settings.read(path)
+    assert list(settings.due) == list(settings.canvas) == names
+    found = [settings.due[name].replace(tzinfo=None) for name in names]
+    assert found[0] == datetime(2027, 3, 5, 23, 59)
+    assert {(b - a).days for a, b in pairwise(found)} == {7}
+    assert (settings.percent_per_day, settings.most_days, settings.grace_minutes) == (10, 5, 15)
 
 
 ANSWER = """
