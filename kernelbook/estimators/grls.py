@@ -30,7 +30,7 @@ from sklearn.utils.validation import check_is_fitted
 from kernelbook.distributed.predict import map_labels
 from kernelbook.distributed.score import Accuracy, Squares, score_blocks
 from kernelbook.estimators._base import in_memory
-from kernelbook.estimators._validation import check_flags, check_labels
+from kernelbook.estimators._validation import check_flags, labels
 from kernelbook.estimators.least_squares.docs import ATTRIBUTES, MATRIX_FREE, PARAMETERS
 from kernelbook.estimators.least_squares.learner import columns
 from kernelbook.estimators.least_squares.slopes import EffectsAndSlopes
@@ -175,13 +175,7 @@ class GRLSClassifier(ClassifierMixin, StreamingLearner):
     _single_row = True
 
     def _learn_classes(self, y):
-        check_labels(y)
-        self.classes_ = np.unique(y)
-        if self.classes_.size < 2:
-            raise ValueError(
-                f"y has one class only, {self.classes_.tolist()}; a classifier needs at least two "
-                "classes with positive weight."
-            )
+        self.classes_, _ = labels(np.asarray(y))
 
     def _targets(self, y):
         self._learn_classes(y)

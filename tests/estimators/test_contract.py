@@ -110,3 +110,11 @@ def test_a_gap_of_more_than_a_thousandth_warns_whatever_the_tolerance(model):
     with pytest.warns(ConvergenceWarning, match="gap"):
         model.fit(rows, y if isinstance(model, GRLSRegressor) else y > 0)
     assert model.certificate_.relative_gap > WARN_GAP
+
+
+@pytest.mark.parametrize(
+    "learner", [v for v in LEARNERS if not is_regressor(v())], ids=lambda c: c.__name__
+)
+def test_labels_that_have_no_order_are_explained(learner):
+    with pytest.raises(TypeError, match=r"labels that cannot be compared .*: use one type"):
+        learner().fit(X, np.array(["b", None] * 20, dtype=object))
