@@ -7,9 +7,10 @@ const MARGIN = { left: 34, right: 8, top: 8, bottom: 24 };
 let clips = 0;
 
 export class Plot {
-  /** `aspect` is height over width; `small` plots have no axes. */
-  constructor({ x, y, aspect = 0.6, small = false, label = null, redraw }) {
+  /** `aspect` is height over width; `small` plots have no axes; `left` is the room for numbers. */
+  constructor({ x, y, aspect = 0.6, small = false, left = MARGIN.left, label = null, redraw }) {
     Object.assign(this, { x, y, aspect, small, redraw });
+    this.room = { ...MARGIN, left };
     this.svg = svgElement("svg", label ? { role: "img", "aria-label": label } : { "aria-hidden": "true" });
     this.canvas = element("canvas", { "aria-hidden": "true" });
     this.node = element("div", { class: small ? "pg-plot pg-small" : "pg-plot" }, this.canvas, this.svg);
@@ -39,7 +40,7 @@ export class Plot {
     const height = Math.round(width * this.aspect);
     if (width === this.width && height === this.height) return true;
     Object.assign(this, { width, height });
-    const m = this.small ? { left: 1, right: 1, top: 1, bottom: 1 } : MARGIN;
+    const m = this.small ? { left: 1, right: 1, top: 1, bottom: 1 } : this.room;
     this.box = { left: m.left, right: width - m.right, top: m.top, bottom: height - m.bottom };
     for (const [name, value] of Object.entries({ width, height, viewBox: `0 0 ${width} ${height}` })) {
       this.svg.setAttribute(name, value);
@@ -166,7 +167,8 @@ export function ticks([low, high], most = 6) {
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((k) => k * power).find((s) => s >= raw);
   const out = [];
-  for (let t = Math.ceil(low / step - 1e-9) * step; t <= high + 1e-9 * step; t += step) out.push(t);
+  // Whole multiples, so that 0 is 0.
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k += 1) out.push(k * step + 0);
   return out;
 }
 

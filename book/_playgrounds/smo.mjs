@@ -43,7 +43,7 @@ export function smo(root) {
   const plot = new Plot({ x: X, y: Y, aspect: 0.7, redraw: go });
   const bars = new Plot({ x: [0.2, 24.8], y: [-1.1, 1.1], aspect: 0.24, redraw: go,
     label: "β / C of every sample, upwards for class +1; the pair that moves next is drawn in purple." });
-  const line = new Plot({ x: [0, 1], y: [0, 1], aspect: 0.5, redraw: go,
+  const line = new Plot({ x: [0, 1], y: [0, 1], aspect: 0.5, left: 50, redraw: go,
     label: "The objective along the pair, a parabola, and how far the box lets it go." });
   const features = choice({
     name: "features", label: "free features", value: "bias", change: anew,

@@ -124,6 +124,12 @@ def test_a_page_shows_and_loads_the_figures_of_its_theme(browser, theme):
     asked = []
     page.on("request", lambda request: asked.append(request.url.rpartition("/")[2]))
     page.goto((HTML / "book/free/svmgb.html").as_uri())
+    captions = page.locator("figure figcaption")
+    assert captions.count() >= 5
+    for media in ("screen", "print"):
+        page.emulate_media(media=media, color_scheme=theme)
+        assert all(caption.is_visible() for caption in captions.all()), media
+    page.emulate_media(media="screen", color_scheme=theme)
     shown = page.locator("main img:visible[src*='_images']")
     shown.first.scroll_into_view_if_needed()
     page.wait_for_function(

@@ -202,6 +202,7 @@ test("numbers and ticks", () => {
   assert.equal(digits(1e-9), "1.00000e-9");
   assert.equal(digits(NaN), "–");
   close(ticks([-2, 6]), [-2, 0, 2, 4, 6]);
+  assert.ok(ticks([-0.05, 0.07]).includes(0));
   const again = randomNumbers(12345);
   assert.ok(Array.from({ length: 1000 }, again).every((v) => v >= 0 && v < 1));
 });
