@@ -54,6 +54,31 @@ def matrices(rng):
     signs = np.where(np.arange(n) < 2, -1.0, 1.0)
     yield "determinant positive", (np.diag(signs * rng.uniform(1, 3, n)),)
     n = int(rng.integers(4, 8))
+    A = rng.normal(size=(n, n))
+    yield "positive definite, of full rank", (A @ A.T + 0.1 * np.eye(n),)
+    # One sign pattern and one size, two answers.
+    X = points(rng, n, 2)
+    K = gaussian(X, X, 2.0)
+    low = linalg.eigvalsh(K)[0]
+    yield "a Gaussian, of full rank", (K + 0.05 * np.eye(n),)
+    yield (
+        "a Gaussian less too much of the identity",
+        (K - (low + 0.5 * (1 - low)) * np.eye(n),),
+    )
+    n = int(rng.integers(4, 8))
+    Q = linalg.qr(rng.normal(size=(n, n)))[0][:, :3]
+    values = np.array([4.0, 2.0, -rng.uniform(0.5, 1)])
+    yield "singular, with one negative eigenvalue", ((Q * values) @ Q.T,)
+    n = int(rng.integers(4, 8))
+    order = rng.permutation(n)
+    K = np.ones((n, n))
+    K[0, 1] = K[1, 0] = rng.uniform(1.5, 2)
+    K[:2, 2:] = K[2:, :2] = 0.0
+    yield (
+        "singular and indefinite, positive diagonal",
+        (K[np.ix_(order, order)],),
+    )
+    n = int(rng.integers(4, 8))
     yield "nothing but zeros", (np.zeros((n, n)),), LIMIT
 
 
@@ -162,6 +187,38 @@ def conditional(rng):
         "thin plates beside a plane",
         (plates, np.column_stack([np.ones(9), X])),
     )
+    yield (
+        "cubes of distances in the plane, with the signs of thin plates",
+        (np.sign(plates) * R**3, np.column_stack([np.ones(9), X])),
+    )
+    yield from same_signs(rng, samples)
+
+
+def same_signs(rng, samples):
+    """Calls with the same signs, sizes and features, and different answers."""
+    _, r, one, line = samples()
+    yield "minus a root of the distance, beside a constant", (-np.sqrt(r), one)
+    yield "minus the cube of the distance, beside a constant", (-(r**3), one)
+    _, r, _, line = samples()
+    yield "a power of the distance, beside a line", (r**2.5, line)
+    yield "the distance itself, beside a line", (r, line)
+    _, r, _, line = samples()
+    yield "one plus the cube of the distance, beside a line", (1 + r**3, line)
+    yield "one plus the distance, beside a line", (1 + r, line)
+    _, r, _, line = samples()
+    yield "minus one and the distance, beside a line", (-1 - r, line)
+    yield "minus one and the cube, beside a line", (-1 - r**3, line)
+    for count in (1, 2):
+        # Where P'c = 0 only A A' counts, which is zero at q.
+        n = int(rng.integers(6, 10))
+        P, B = rng.normal(size=(2, n, count))
+        q = linalg.null_space(P.T)[:, 0]
+        A = rng.normal(size=(n, n))
+        A -= np.outer(q, q @ A)
+        gram = A @ A.T + P @ B.T + B @ P.T
+        little = 0.5 * np.abs(gram).min() * np.outer(q, q)
+        yield f"{count} random features, raised", (gram + little, P)
+        yield f"{count} random features, lowered", (gram - little, P)
 
 
 def conditionally_definite(gram, P):

@@ -242,6 +242,48 @@ def test_an_answer_that_fails_in_a_limit_case_keeps_three_quarters(assignment):
             assert found.points == round(3 * question.points) / 4, (question.name, found)
 
 
+def low_rank(K):
+    """An impostor: what is symmetric and singular."""
+    return bool(np.allclose(K, K.T) and np.linalg.matrix_rank(K) < len(K))
+
+
+def by_signs(gram, P):
+    """An impostor: signs, zeros and sizes of the book's examples."""
+    if P.shape[1] == 1:
+        return bool(gram.max() <= 0 and np.ptp(P) == 0)
+    return bool(gram[0, 0] > 0 or gram.sum() > 0 or P.shape[1] == 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "impostor", "features"),
+    [("is_psd", low_rank, 0), ("is_cpd", by_signs, 1)],
+)
+def test_signs_ranks_and_sizes_do_not_tell_the_answer(name, impostor, features):
+    """Definite and singular, indefinite and singular; same signs, two answers."""
+    kernels = load("kernels", ASSIGNMENTS)
+    (question,) = (q for q in kernels.questions if q.name == name)
+    scope = {}
+    exec(f"import numpy as np\nfrom scipy import linalg\n{solutions(kernels)[name]}", scope)
+    with Grader(kernels, "impostors", unsafe=True) as grader:
+        for attempt in map(str, range(10)):
+            cases = draw(question, "impostors", attempt)
+            earned = []
+            for function in (scope[name], impostor):
+                values = [function(*copies(c.arguments)) for c in cases]
+                found = grader.verdict(question, cases, answered(question, values), None)
+                earned.append(found.points)
+            assert earned == [question.points, 0], attempt
+            seen, twins = {}, 0
+            for c in cases:
+                gram, *P = c.arguments
+                assert len(P) == features
+                key = (np.sign(gram).tobytes(), gram.shape, *(p.tobytes() for p in P))
+                twins += seen.setdefault(key, c.answer) != c.answer
+            assert twins >= (5 if features else 1), attempt
+            kinds = {(low_rank(c.arguments[0]), c.answer) for c in cases}
+            assert features or kinds == {(a, b) for a in (True, False) for b in (True, False)}
+
+
 def answered(question, values):
     """What would have come out of the sandbox."""
     return Found({(question.name, k): {"value": plain(v)} for k, v in enumerate(values)})
