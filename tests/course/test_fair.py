@@ -197,15 +197,50 @@ def f(gram, P, y, reg):
 """
 
 
+OTHERS = [
+    "[x**2 if x > 0 else -x for x in sorted(a) if not x.any() or x[0] is None]",
+    "{k: (v, v + 1, v * 3) for k, v in enumerate(a) if k % 2 == 0 and v != 4}",
+    "lambda u, v=a: (u @ v).T.dot(v[::2, 1:]) / (1 - u[0]) ** 2 // 3",
+    "a[0] < a[1] < a[2] or a[3] >= a[4] >= a[5] or not (a[6] == a[7] != a[8])",
+    "f(*a, **{'b': [1, 2, [3, 4, [5, 6]]]}) if a else (yield (a, (a, (a, a))))",
+    "~a & 1 | a ^ 2 << 3 >> 4 & (a | ~a) ^ (a << 5) | -a & +a ^ ~(a >> 6)",
+    "a.b.c.d.e.f.g(a).h[a].i(a)[a].j.k(a, a)[a, a].l(a)(a)(a)[a][a]",
+]
+
+
 def test_renamed_code_is_similar_and_the_template_counts_for_nobody():
     answers = {"a": {"f": ANSWER}, "b": {"f": RENAMED}, "c": {"f": OWN}}
     (found,) = pairs(answers, {"f": "def f(gram, P, y, reg):\n    pass"})
     assert (found.first, found.second, found.share) == ("a", "b", 1.0)
     assert pairs(answers, {"f": ANSWER}) == []
-    # What a fifth of a class has is the usual way.
-    many = {f"s{k}": {"f": ANSWER} for k in range(30)}
-    assert pairs(many, {"f": ""}) == []
     assert runs("this is ( no python") == set()
+
+
+def test_copies_are_listed_however_many_there_are():
+    """Renamed, in a class of ten; a whole class is one group, last and without every pair."""
+    others = [OWN, *(f"def f(a):\n    return {line}\n" for line in OTHERS)]
+    for copies in range(2, 8):
+        names = [f"copy{k}" for k in range(copies)]
+        answers = {n: {"f": (ANSWER, RENAMED)[k % 2]} for k, n in enumerate(names)}
+        answers |= {f"own{k}": {"f": others[k]} for k in range(10 - copies)}
+        found = pairs(answers, {"f": "def f(gram, P, y, reg):\n    pass"})
+        assert {s for p in found for s in (p.first, p.second)} == set(names)
+        assert {(p.share, p.group) for p in found} == {(1.0, copies)}
+        assert len(found) == (copies * (copies - 1) // 2 if copies <= 6 else copies - 1)
+    many = {f"s{k}": {"f": ANSWER, "g": OWN if k < 2 else ""} for k in range(30)}
+    found = pairs(many, {"f": "", "g": ""})
+    assert [(p.question, p.group) for p in found] == [("g", 2), *[("f", 30)] * 29]
+
+
+def test_what_many_have_weighs_less_than_what_is_one_s_own():
+    """Half of each answer is the usual way: alike in a pair, and not where all have it."""
+    usual = "\n".join(ANSWER.strip().splitlines()[:-1])
+    code = [f"{usual}\n    return {line}\n" for line in OTHERS]
+    two = {f"s{k}": {"f": code[k]} for k in range(2)}
+    all_of_them = {f"s{k}": {"f": text} for k, text in enumerate(code)}
+    shares = [pairs(a, {"f": ""}, least=0) for a in (two, all_of_them)]
+    first, second = (next(p for p in x if {p.first, p.second} == {"s0", "s1"}) for x in shares)
+    assert second.share < first.share - 0.05
 
 
 def question(reference, **options):

@@ -122,11 +122,11 @@ def _similar(similar):
         return ""
     rows = "".join(
         f"<tr><td>{escape(p.first)}</td><td>{escape(p.second)}</td><td>{escape(p.question)}</td>"
-        f"<td class='points'>{100 * p.share:.0f} %</td></tr>"
+        f"<td class='points'>{100 * p.share:.0f} %</td><td class='points'>{p.group}</td></tr>"
         for p in similar[:100]
     )
     return (
         f"<h2>Similar code</h2>\n<p>{escape(NOTE)}</p>\n<table><thead><tr><th>Student</th>"
-        f"<th>Student</th><th>Question</th><th>In common</th></tr></thead><tbody>{rows}</tbody>"
-        "</table>"
+        f"<th>Student</th><th>Question</th><th>In common</th><th>Students alike</th></tr></thead>"
+        f"<tbody>{rows}</tbody></table>"
     )

@@ -3,29 +3,35 @@
 The code of two students is compared question by question.  Comments, layout, names of variables and
 the values of numbers and strings are taken away first, then every piece that stands in the
 released notebook.  What is left is cut into overlapping runs of tokens, and two answers are as
-similar as the share of runs that the shorter one has in common with the other.  A run that a fifth
-of the class has counts for nobody: it is the usual way to write the formula.
+similar as the share of runs that the shorter one has in common with the other.  A run that more
+than a fifth of the class has weighs less, the less the more have it: it may be the usual way to
+write the formula.  It is not dropped, for it may also be one answer that many copied.  Pairs that
+hang together are a group; small groups come first, and of a large one only as many pairs are listed
+as connect it.
 """
 
 import io
 import keyword
+import math
 import tokenize
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 __all__ = ["MOST_CODE", "NOTE", "Pair", "pairs", "runs"]
 
 LENGTH = 9  # tokens in a run
 LEAST = 12  # runs that an answer must have to be compared
-COMMON = 0.2
+COMMON = 0.2  # of the class; a run that more have weighs less
+ALL_PAIRS = 6  # students in a group of which every pair is listed
 MOST_CODE = 50_000  # characters of an answer that are compared
 
 NOTE = (
     "High similarity means that two answers have the same structure after renaming. It does not "
     "say who wrote it first, whether the two worked together as they were allowed to, or whether "
     "both took the same public source; short answers to narrow questions resemble each other by "
-    "themselves. Low similarity does not prove independent work. Read both before you ask."
+    "themselves, and a large group may have found the usual way, or one copy. "
+    "Low similarity does not prove independent work. Read both before you ask."
 )
 
 
@@ -38,6 +44,7 @@ class Pair:
     question: str
     share: float  # of the shorter answer's runs
     runs: int  # in common
+    group: int = 2  # students whose answers hang together by such pairs
 
 
 def tokens(code: str) -> list[str]:
@@ -65,7 +72,7 @@ def runs(code: str) -> set[tuple]:
 
 
 def pairs(answers: dict[str, dict[str, str]], template: dict[str, str], least=0.7) -> list[Pair]:
-    """Pairs of students at least that similar, the most similar first.
+    """Pairs of students at least that similar: small groups first, then the most similar.
 
     answers: code by student and question; template: the released code by question.
     """
@@ -75,11 +82,37 @@ def pairs(answers: dict[str, dict[str, str]], template: dict[str, str], least=0.
         cut = {s: runs(mine.get(question, "")) - ours for s, mine in answers.items()}
         frequent = Counter(r for own in cut.values() for r in own)
         most = max(3, COMMON * len(cut))
-        cut = {s: {r for r in own if frequent[r] <= most} for s, own in cut.items()}
+        weight = {r: min(1.0, most / n) for r, n in frequent.items()}
         cut = {s: own for s, own in cut.items() if len(own) >= LEAST}
+        size = {s: _weigh(own, weight) for s, own in cut.items()}
+        alike = []
         for first, second in combinations(sorted(cut), 2):
-            common = len(cut[first] & cut[second])
-            share = common / min(len(cut[first]), len(cut[second]))
+            common = cut[first] & cut[second]
+            share = _weigh(common, weight) / min(size[first], size[second])
             if share >= least:
-                found.append(Pair(first, second, question, share, common))
-    return sorted(found, key=lambda p: (-p.share, -p.runs, p.first, p.second))
+                alike.append(Pair(first, second, question, share, len(common)))
+        found += _grouped(sorted(alike, key=_most_similar))
+    return sorted(found, key=lambda p: (p.group, *_most_similar(p)))
+
+
+def _weigh(some, weight):
+    """The weights of some runs; the sum does not depend on their order."""
+    return math.fsum(weight[r] for r in some)
+
+
+def _most_similar(pair):
+    return -pair.share, -pair.runs, pair.first, pair.second
+
+
+def _grouped(alike):
+    """Pairs of one question, the most similar first, with the sizes of their groups."""
+    group: dict[str, set[str]] = {}
+    connecting = set()
+    for pair in alike:
+        one, other = (group.setdefault(s, {s}) for s in (pair.first, pair.second))
+        if one is not other:
+            connecting.add(pair)
+            one |= other
+            group.update(dict.fromkeys(other, one))
+    sized = [(p, len(group[p.first])) for p in alike]
+    return [replace(p, group=n) for p, n in sized if n <= ALL_PAIRS or p in connecting]

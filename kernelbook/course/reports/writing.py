@@ -58,8 +58,11 @@ def write_one(course: Course, assignment: Assignment, found: list[Standing]):
         mine = [c for c in cells if c["grade_id"] in released]
         code[s.student] = {c["grade_id"]: c["source"][:MOST_CODE] for c in mine}
     similar = pairs(code, released)
-    rows = [[p.first, p.second, p.question, round(p.share, 3), float(p.runs)] for p in similar]
-    header = ["student", "student", "question", "share", "runs_in_common"]
+    rows = [
+        [p.first, p.second, p.question, round(p.share, 3), float(p.runs), float(p.group)]
+        for p in similar
+    ]
+    header = ["student", "student", "question", "share", "runs_in_common", "group"]
     grades, reports = root / "grades", root / "reports"
     title = course.settings.canvas.get(name, "")
     write_atomically(grades / f"{name}.csv", tables.assignment_csv(assignment, found))
