@@ -127,10 +127,10 @@ def packed(sizes, level=1):
     return stream.getvalue()
 
 
-def test_notebooks_that_could_be_meant_are_compared_one_at_a_time(tmp_path):
+def test_notebooks_that_could_be_meant_are_compared_one_at_a_time(assignment, tmp_path):
     put(tmp_path, "eve/work.zip", packed([20 * MB] * 9))
     with memory(peak=90, kept=2):  # unpacking holds one of them twice for a moment
-        found = only(tmp_path)
+        found = read(only(tmp_path), assignment)
     assert "several notebooks could be meant: work.zip/a0.ipynb" in found.trouble
     put(tmp_path, "eve/work.zip", packed([10] * 11))
     assert "several notebooks could be meant" in only(tmp_path).trouble

@@ -178,8 +178,71 @@ def test_several_notebooks_are_a_conflict_unless_they_are_the_same(assignment, t
     put(tmp_path, "ada/small (2).ipynb", TEXT.replace("2 * x", "3 * x"))
     assert "small (1).ipynb, small (2).ipynb" in read(only(tmp_path), assignment).trouble
     put(tmp_path, "ada/small.ipynb", TEXT)
-    assert read(only(tmp_path), assignment).trouble is None  # the right name settles it
+    # The right name does not settle it.
+    assert (
+        "small.ipynb, small (1).ipynb, small (2).ipynb" in read(only(tmp_path), assignment).trouble
+    )
     assert only(tmp_path, "other", ("small",)).trouble  # and is not taken for another's
+
+
+BESIDE = ["small-final.ipynb", "small (1).ipynb", "small/small.ipynb", "small-1.ipynb"]
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_the_right_name_does_not_hide_another_notebook(assignment, tmp_path, name):
+    empty = json.dumps(handed_out(assignment))
+    put(tmp_path, "ada/small.ipynb", TEXT.replace("2 * x", "3 * x"))
+    put(tmp_path, f"ada/{name}", TEXT)
+    found = read(only(tmp_path), assignment)
+    assert not found.cells
+    assert f"small.ipynb, {name}; keep only the right one" in found.trouble
+    # The notebook as it was handed out is no answer, whichever of the two it is.
+    for first, second in ((empty, TEXT), (TEXT, empty)):
+        put(tmp_path, "ada/small.ipynb", first)
+        put(tmp_path, f"ada/{name}", second)
+        found = read(only(tmp_path), assignment)
+        assert found.trouble is None
+        assert [c for c in found.cells if "2 * x" in c["source"]]
+        assert found.file == (name if second is TEXT else "small.ipynb")
+        said = f"read from {found.file}; without any answer: "
+        assert said + (name if first is TEXT else "small.ipynb") in found.remarks
+    # Outputs and numbers of executions are no other answers; a damaged copy may be.
+    put(tmp_path, "ada/small.ipynb", TEXT)
+    put(tmp_path, f"ada/{name}", json.dumps(MASTER, indent=2).replace("null", "7"))
+    found = read(only(tmp_path), assignment)
+    assert (found.trouble, found.file, found.remarks) == (None, "small.ipynb", [])
+    put(tmp_path, f"ada/{name}", TEXT[:-40])
+    assert name in read(only(tmp_path), assignment).trouble
+
+
+def test_an_empty_notebook_does_not_hide_one_of_another_name(assignment, tmp_path):
+    put(tmp_path, "ada/small.ipynb", json.dumps(handed_out(assignment)))
+    put(tmp_path, "ada/homework.ipynb", TEXT)
+    found = read(only(tmp_path), assignment)
+    assert (found.trouble, found.file) == (None, "homework.ipynb")
+    put(tmp_path, "ada/homework2.ipynb", TEXT.replace("2 * x", "3 * x"))
+    assert "homework.ipynb, homework2.ipynb" in read(only(tmp_path), assignment).trouble
+
+
+def handed_out(assignment):
+    """What students get."""
+    return notebook(assignment, dict(assignment.stubs))
+
+
+@needs_sandbox
+def test_a_failed_public_check_is_told(assignment, tmp_path):
+    folder = make(tmp_path)
+    master = json.loads(TEXT)
+    cells(master, "double-check", source="print('hm')\nassert double(2) == 4, 'twice two'")
+    save(folder, "small", master, "small")
+    wrong = cells(json.loads(json.dumps(master)), "double", source="def double(x):\n    return x")
+    put(tmp_path, "in/ada/small.ipynb", json.dumps(wrong))
+    changed = load("small", folder)
+    with Grader(changed, "secret") as grader:
+        result = grader.grade(read(only(tmp_path / "in"), changed))
+    assert result.verdicts["double"].check.startswith("AssertionError: twice two")
+    assert result.verdicts["total"].check == ""
+    assert "hm" not in result.printed
 
 
 def test_links_are_refused_hard_ones_too(assignment, tmp_path):

@@ -7,11 +7,11 @@
     muellerjoerg_LATE_48213_917245_grls-final.ipynb           Canvas's
 
 A folder of submissions may also be one zip file of all this, and Moodle's worksheet may lie beside
-the files.  Several files that could be meant are a conflict of one student; the others are graded.
+the files.  Several files that could be meant are all returned; which one counts, or that a person
+has to decide, is known when they are read.
 """
 
 import csv
-import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -28,7 +28,7 @@ from kernelbook.course.intake.opening import (
 )
 from kernelbook.course.intake.worksheet import Line, read_worksheet
 
-__all__ = ["HandedIn", "find"]
+__all__ = ["HandedIn", "find", "several"]
 
 MOST_FILES = 500  # looked at below one student's folder
 MOST_MEANT = 10  # notebooks that could be meant, or zip files, of one student
@@ -49,6 +49,8 @@ class HandedIn:
     read: Reader | None = None
     trouble: str | None = None
     remarks: list[str] = field(default_factory=list)
+    rivals: list[tuple[str, Reader]] = field(default_factory=list)  # as likely to be meant
+    others: list[tuple[str, Reader]] = field(default_factory=list)  # if those above are empty
 
 
 @dataclass
@@ -135,9 +137,15 @@ def _chosen(found, listed, assignment, others):
         if line and line.remark:
             made.remarks.append(line.remark)
         if line and line.time is not None and made.read is not None:
-            made.read = lambda read=made.read, time=line.time: (read()[0], time)
+            made.read = _timed(made.read, line.time)
+            made.rivals = [(name, _timed(read, line.time)) for name, read in made.rivals]
+            made.others = [(name, _timed(read, line.time)) for name, read in made.others]
         chosen.append(made)
     return chosen
+
+
+def _timed(read: Reader, time) -> Reader:
+    return lambda: (read()[0], time)
 
 
 def _add_flat(found, shown, read):
@@ -184,19 +192,33 @@ def _choose(entry, whose, files, trouble, assignment, others) -> HandedIn:
     made = HandedIn(whose, entry, trouble=trouble)
     try:
         files = _unpacked(files, made)
-        chosen = _meant(files, assignment, others, entry)
     except Unreadable as error:
         made.trouble = made.trouble or str(error)
         return made
-    if chosen is None:
+    meant, loose = _meant(files, assignment, others)
+    if not meant:
         made.trouble = made.trouble or _nothing(files, assignment)
         return made
+    chosen, *rivals = meant
     made.trouble = None
     made.file, made.read = chosen.shown, chosen.read
+    made.rivals = [(f.shown, f.read) for f in rivals]
+    made.others = [(f.shown, f.read) for f in loose[:MOST_MEANT]]
+    if len(meant) > MOST_MEANT:
+        made.trouble = several([f.shown for f in meant], assignment)
     plain = PurePosixPath(chosen.name).name
-    if plain != f"{assignment}.ipynb" and plain.removesuffix(".ipynb") != entry:
+    if plain != f"{assignment}.ipynb" and plain.removesuffix(".ipynb") != entry and not rivals:
         made.remarks.append(f"read from {chosen.shown}")
     return made
+
+
+def several(names: list[str], assignment: str) -> str:
+    """What is said when a person has to decide."""
+    listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return (
+        f"several notebooks could be meant: {listed}; keep only the right one, under the name "
+        f"{assignment}.ipynb, and grade this student again"
+    )
 
 
 def _unpacked(files, made):
@@ -217,38 +239,20 @@ def _unpacked(files, made):
     return found
 
 
-def _meant(files, assignment, others, entry):
-    """The notebook for this assignment; None if there is none; a conflict is an error."""
-    notebooks = [f for f in files if is_notebook_name(f.name)]
+def _meant(files, assignment, others):
+    """The notebooks that may be meant, the likeliest first, and those with no name we know."""
+    # The shallower of two with one name first: nbgrader puts one below the other.
+    notebooks = sorted(
+        (f for f in files if is_notebook_name(f.name)), key=lambda f: f.name.count("/")
+    )
     exact = [f for f in notebooks if PurePosixPath(f.name).name == f"{assignment}.ipynb"]
-    named = [f for f in notebooks if _names(f.name, assignment)]
-    loose = [f for f in notebooks if not any(_names(f.name, other) for other in others)]
-    for candidates in (exact, named, loose):
-        if candidates:
-            break
-    else:
-        return None
-    # The shallower of two with the right name: nbgrader puts one below the other.
-    least = min(f.name.count("/") for f in candidates)
-    candidates = [f for f in candidates if f.name.count("/") == least]
-    if len(candidates) > 1 and (len(candidates) > MOST_MEANT or _differ(candidates)):
-        listed = ", ".join(f.shown for f in candidates[:5])
-        raise Unreadable(
-            f"several notebooks could be meant: {listed}; keep the right one under the name "
-            f"{assignment}.ipynb and grade this student again"
-        )
-    return candidates[0]
-
-
-def _differ(files):
-    """Whether their contents differ; one is in memory at a time."""
-    first = None
-    for file in files:
-        digest = hashlib.sha256(file.read()[0]).digest()
-        first = first or digest
-        if digest != first:
-            return True
-    return False
+    named = [f for f in notebooks if f not in exact and _names(f.name, assignment)]
+    loose = [f for f in notebooks if not any(_names(f.name, o) for o in (assignment, *others))]
+    if exact:  # beside it, kernels-for-svm is the other assignment's
+        named = [f for f in named if not any(_names(f.name, other) for other in others)]
+    if exact or named:
+        return exact + named, loose
+    return loose, []
 
 
 def _names(file, assignment):

@@ -14,7 +14,7 @@ from collections import Counter
 
 from kernelbook.course.assignment import Assignment, kind_of, source
 
-__all__ = ["matched"]
+__all__ = ["matched", "untouched"]
 
 HEADING = re.compile(r"^#+\s*Question\s+(\d+)\b", re.IGNORECASE | re.MULTILINE)
 DRAWS = re.compile(
@@ -57,6 +57,13 @@ def matched(cells: list[dict], assignment: Assignment, remarks: list) -> tuple[l
             "other cells; please look at the whole notebook"
         )
     return cells, bool((lost and loose) or doubtful)
+
+
+def untouched(cells: list[dict], assignment: Assignment) -> bool:
+    """Whether every cell is as it was handed out, or empty."""
+    ours = dict(assignment.cells())
+    known = {*_known(ours), *(_words(text) for text in assignment.stubs.values()), ""}
+    return all(_words(cell["source"]) in known for cell in cells)
 
 
 def _words(text):

@@ -8,10 +8,11 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 
 from kernelbook.course.assignment import Assignment, kind_of, source
-from kernelbook.course.intake.finding import HandedIn
-from kernelbook.course.intake.matching import matched
+from kernelbook.course.intake.finding import HandedIn, several
+from kernelbook.course.intake.matching import matched, untouched
 from kernelbook.course.intake.names import safe_name
 from kernelbook.course.intake.opening import Unreadable
 from kernelbook.course.showing.outputs import Budget, kept_outputs
@@ -64,9 +65,10 @@ def read(handed_in: HandedIn, assignment: Assignment, student=None, identity=Non
     if handed_in.trouble is not None or handed_in.read is None:
         return made
     try:
-        raw, made.time = handed_in.read()
+        made.file, chosen = _meant(handed_in, assignment, made.remarks)
+        raw, made.time = chosen()
         made.digest = hashlib.sha256(raw).hexdigest()
-        cells = cells_of(raw, handed_in.file, made.remarks)
+        cells = cells_of(raw, made.file, made.remarks)
         made.cells, made.unmatched = matched(cells, assignment, made.remarks)
     except Unreadable as error:
         made.trouble = str(error)[: 2 * REMARK]
@@ -77,6 +79,56 @@ def read(handed_in: HandedIn, assignment: Assignment, student=None, identity=Non
         made.remarks[REMARKS:] = [f"and {more} more remarks of this kind"]
     made.remarks[:] = [r if len(r) <= REMARK else f"{r[:REMARK]} …" for r in made.remarks]
     return made
+
+
+def _meant(handed_in, assignment, remarks):
+    """The notebook to grade, of those that may be meant.
+
+    Copies with the same answers are one, and those without any answer are set aside.  Where two are
+    left, a person decides: neither a name nor a time says which of them a student means.
+    """
+    first = (handed_in.file, handed_in.read)
+    meant = [first, *handed_in.rivals]
+    if len(meant) == 1 and not handed_in.others:
+        return first
+    answers = [_answers(read, shown, assignment) for shown, read in meant]
+    if not any(answers) and handed_in.others:
+        meant += handed_in.others
+        answers += [_answers(read, shown, assignment) for shown, read in handed_in.others]
+    chosen = {}
+    for one, key in zip(meant, answers, strict=True):
+        if key:
+            chosen.setdefault(key, one)
+    if len(chosen) > 1:
+        names = [shown for (shown, _), key in zip(meant, answers, strict=True) if key]
+        raise Unreadable(several(names, assignment.name))
+    shown, read = next(iter(chosen.values()), first)
+    if chosen and not all(answers):
+        empty = [name for (name, _), key in zip(meant, answers, strict=True) if not key]
+        remarks[:] = [r for r in remarks if r != f"read from {first[0]}"]
+        remarks.append(f"read from {shown}; without any answer: {', '.join(empty[:3])}")
+    elif len(meant) > 1 and PurePosixPath(shown).name != f"{assignment.name}.ipynb":
+        remarks.append(f"read from {shown}")
+    return shown, read
+
+
+def _answers(read, shown, assignment):
+    """A digest of what a notebook answers; None if it is still the one that was handed out."""
+    raw, _ = read()
+    try:
+        cells = cells_of(raw, shown, [])
+        matched(cells, assignment, [])
+    except Unreadable:  # somebody has to see it
+        return hashlib.sha256(raw).hexdigest()
+    if untouched(cells, assignment):
+        return None
+    manual = {name for name, _ in assignment.cells("manual")}
+    told = [
+        (c["source"].strip(), c["outputs"] if c["grade_id"] in manual else [])
+        for c in cells
+        if c["source"].strip()
+    ]
+    return hashlib.sha256(json.dumps(told, default=str).encode()).hexdigest()
 
 
 def cells_of(raw: bytes, shown: str, remarks: list) -> list[dict]:
