@@ -138,7 +138,9 @@ def test_the_built_pages_hold_no_solution_and_no_check():
                 text = unescape(re.sub(r"<[^>]+>", "", text))
             assert "Hidden checks of assignment" not in text
             assert not [line for line in lines if line in text]
-    assert not [p for p in html.rglob("checks*") if p.is_file()]
+    # Modules of the library that are called so are shown with the rest of its source.
+    found = [p for p in html.rglob("checks*") if p.is_file() and "_modules" not in p.parts]
+    assert not found
 
 
 @needs_sandbox
