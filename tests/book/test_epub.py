@@ -51,6 +51,7 @@ A sentence for readers without JavaScript.
 def small(tmp_path_factory):
     """A book of three pages, built by Sphinx in this process."""
     from sphinx.application import Sphinx
+    from sphinx.util.docutils import docutils_namespace
 
     folder = tmp_path_factory.mktemp("epub")
     pages = {"index": INDEX, "first": FIRST, "second": "# Second\n\nNo formula here.\n"}
@@ -70,7 +71,8 @@ def small(tmp_path_factory):
     said, places = io.StringIO(), [folder, None, folder / "out", folder / "trees"]
     sys.path.insert(0, str(EXTENSIONS))
     try:
-        Sphinx(*places, "epub", confoverrides=settings, status=None, warning=said).build()
+        with docutils_namespace():  # what is registered belongs to this build
+            Sphinx(*places, "epub", confoverrides=settings, status=None, warning=said).build()
     finally:
         sys.path.remove(str(EXTENSIONS))
     assert "not set" not in said.getvalue()

@@ -70,6 +70,7 @@ As in {ref}`an exercise <one-more>` of another page.
 def folder(tmp_path_factory):
     """A book of two chapters as TeX, built by Sphinx in this process."""
     from sphinx.application import Sphinx
+    from sphinx.util.docutils import docutils_namespace
 
     folder = tmp_path_factory.mktemp("latex")
     contents = "# A book\n\n```{toctree}\n:numbered:\nfirst\nequations\n```\n"
@@ -93,7 +94,8 @@ def folder(tmp_path_factory):
     said = io.StringIO()
     sys.path.insert(0, str(EXTENSIONS))
     try:
-        Sphinx(*places, "latex", confoverrides=settings, status=None, warning=said).build()
+        with docutils_namespace():  # what is registered belongs to this build
+            Sphinx(*places, "latex", confoverrides=settings, status=None, warning=said).build()
     finally:
         sys.path.remove(str(EXTENSIONS))
     assert "WARNING" not in said.getvalue()
