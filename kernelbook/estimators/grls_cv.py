@@ -79,6 +79,22 @@ class _ChoosesReg:
     _methods: tuple[str, ...] = DENSE  # the path needs the spectrum of the Gram matrix
     reg = 1.0  # for the choice of a method, which asks whether it is positive
 
+    def __init__(
+        self,
+        kernel: Any = None,
+        features: Any = "constant",
+        regs: Any = None,
+        solver: str = "auto",
+        tol: float = 1e-8,
+        scoring: str = "loo",
+    ) -> None:
+        self.kernel = kernel
+        self.features = features
+        self.regs = regs
+        self.solver = solver
+        self.tol = tol
+        self.scoring = scoring
+
     def _check_parameters(self):
         check_number("tol", self.tol)
         self._grid()
@@ -221,22 +237,6 @@ class GRLSRegressorCV(_ChoosesReg, GRLSRegressor):
     (50, True)
     """
 
-    def __init__(
-        self,
-        kernel: Any = None,
-        features: Any = "constant",
-        regs: Any = None,
-        solver: str = "auto",
-        tol: float = 1e-8,
-        scoring: str = "loo",
-    ) -> None:
-        self.kernel = kernel
-        self.features = features
-        self.regs = regs
-        self.solver = solver
-        self.tol = tol
-        self.scoring = scoring
-
 
 class GRLSClassifierCV(_ChoosesReg, GRLSClassifier):
     __doc__ = f"""`GRLSClassifier` with `reg` chosen by exact leave-one-out or GCV.
@@ -262,22 +262,6 @@ class GRLSClassifierCV(_ChoosesReg, GRLSClassifier):
     """
 
     _criteria = ("loo", "gcv", "misclassification")
-
-    def __init__(
-        self,
-        kernel: Any = None,
-        features: Any = "constant",
-        regs: Any = None,
-        solver: str = "auto",
-        tol: float = 1e-8,
-        scoring: str = "loo",
-    ) -> None:
-        self.kernel = kernel
-        self.features = features
-        self.regs = regs
-        self.solver = solver
-        self.tol = tol
-        self.scoring = scoring
 
     def _missed(self, left_out, Y, share):
         f = Y - left_out

@@ -7,7 +7,6 @@ out are what tuning has chosen, columns by name (fitted kernels number them) and
 Chapter: book/back/verify
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -47,7 +46,7 @@ def _is(given, fitted, name, d, tuned):
         kinds = {None: default, "constant": "Constant"}
         return kind == kinds.get(given, "Formula") and getattr(fitted, "formula", given) == given
     if not hasattr(given, "get_params"):
-        return not isinstance(given, Callable) or getattr(fitted, "function", given) is given
+        return not callable(given) or getattr(fitted, "function", given) is given
     if type(given) is not type(fitted):
         return False
     stated, used = given.get_params(), fitted.get_params()

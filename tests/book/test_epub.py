@@ -1,6 +1,5 @@
 """The EPUB: a small book by the same extension, and the whole one where `make epub` made it."""
 
-import io
 import posixpath
 import re
 import shutil
@@ -10,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.book.small_sphinx import build
 from tests.paths import ROOT
 
 WHOLE = ROOT / "_build" / "epub" / "kernelbook.epub"
@@ -50,9 +50,6 @@ A sentence for readers without JavaScript.
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
     """A book of three pages, built by Sphinx in this process."""
-    from sphinx.application import Sphinx
-    from sphinx.util.docutils import docutils_namespace
-
     folder = tmp_path_factory.mktemp("epub")
     pages = {"index": INDEX, "first": FIRST, "second": "# Second\n\nNo formula here.\n"}
     for name, text in pages.items():
@@ -61,22 +58,13 @@ def small(tmp_path_factory):
     stills.mkdir(parents=True)
     shutil.copy(ROOT / "book/_static/playgrounds/regression.png", stills)
     settings = {
-        "project": "A book",
-        "author": "Somebody",
         "extensions": ["myst_parser", "sphinx.ext.mathjax", "playgrounds", "epub"],
-        "myst_enable_extensions": ["amsmath", "dollarmath"],
         "epub_basename": "kernelbook",
         "epub_tocscope": "includehidden",
     }
-    said, places = io.StringIO(), [folder, None, folder / "out", folder / "trees"]
-    sys.path.insert(0, str(EXTENSIONS))
-    try:
-        with docutils_namespace():  # what is registered belongs to this build
-            Sphinx(*places, "epub", confoverrides=settings, status=None, warning=said).build()
-    finally:
-        sys.path.remove(str(EXTENSIONS))
-    assert "not set" not in said.getvalue()
-    with zipfile.ZipFile(folder / "out" / "kernelbook.epub") as book:
+    out, said = build(folder, "epub", settings)
+    assert "not set" not in said
+    with zipfile.ZipFile(out / "kernelbook.epub") as book:
         yield book
 
 

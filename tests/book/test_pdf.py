@@ -4,11 +4,9 @@ TeX is not needed: what it would be given is read.  Where xelatex is installed i
 book; where `make pdf` has made the whole book, its bookmarks, links and index are counted.
 """
 
-import io
 import re
 import shutil
 import subprocess
-import sys
 import zlib
 
 import pytest
@@ -16,10 +14,10 @@ import yaml
 from PIL import Image
 
 from kernelbook.plotting import COLORS
+from tests.book.small_sphinx import build
 from tests.paths import ROOT
 
 WHOLE = ROOT / "_build" / "latex" / "kernelbook.pdf"
-EXTENSIONS = ROOT / "book" / "_ext"
 CHAPTER = r"""# First
 
 ## An idea
@@ -69,9 +67,6 @@ As in {ref}`an exercise <one-more>` of another page.
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A book of two chapters as TeX, built by Sphinx in this process."""
-    from sphinx.application import Sphinx
-    from sphinx.util.docutils import docutils_namespace
-
     folder = tmp_path_factory.mktemp("latex")
     contents = "# A book\n\n```{toctree}\n:numbered:\nfirst\nequations\n```\n"
     pages = {"index": contents, "first": CHAPTER}
@@ -80,26 +75,16 @@ def folder(tmp_path_factory):
     Image.new("RGBA", (30, 20), COLORS.grey).save(folder / "drawn.png")
     config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
     settings = {
-        "project": "A book",
-        "author": "Somebody",
         "extensions": ["myst_parser", "sphinx_exercise", "sphinx_proof", "pdf"],
-        "myst_enable_extensions": ["amsmath", "dollarmath"],
         "numfig": True,
         "latex_engine": "xelatex",
         "latex_documents": [("index", "kernelbook.tex", "A book", "Somebody", "manual")],
         "latex_elements": config["sphinx"]["config"]["latex_elements"],
         "exercise_style": config["sphinx"]["config"]["exercise_style"],
     }
-    places = [folder, None, folder / "out", folder / "trees"]
-    said = io.StringIO()
-    sys.path.insert(0, str(EXTENSIONS))
-    try:
-        with docutils_namespace():  # what is registered belongs to this build
-            Sphinx(*places, "latex", confoverrides=settings, status=None, warning=said).build()
-    finally:
-        sys.path.remove(str(EXTENSIONS))
-    assert "WARNING" not in said.getvalue()
-    return folder / "out"
+    out, said = build(folder, "latex", settings)
+    assert "WARNING" not in said
+    return out
 
 
 @pytest.fixture(scope="module")
